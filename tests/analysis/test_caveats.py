@@ -284,6 +284,7 @@ def test_patterns_of_a_comparison_leave_runs_out(project):
     compare(asked, campaigns, project.tables)
     found = {row["claim"]: row for row in project.rows("SELECT * FROM claims WHERE comparison = 'less'")}
     assert (found["excluded"]["n"], found["excluded"]["n_of"]) == (1, 12)
+    assert found["excluded"]["text"].startswith("1 of 12 runs is not compared (8.33 %)")
     assert "unbalanced" in found
 
 

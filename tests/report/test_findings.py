@@ -3,7 +3,7 @@
 import pytest
 from loadstone.config.variants import Style
 from loadstone.report import findings
-from loadstone.report.numbers import change_text, points_text
+from loadstone.report.numbers import MILLISECONDS, change_text, points_text
 
 LABELS = {"plain": "Direct", "envoy": "Envoy", "wasm": "Wasm"}
 STYLES = [Style(name, label, "#0072B2") for name, label in LABELS.items()]
@@ -151,30 +151,46 @@ def test_headline_takes_the_mean_where_there_is_no_median():
     assert [each.row["statistic"] for each in findings.at_one_load(rows, [], LABELS)] == ["mean"]
 
 
+def cell(**fields):
+    """A row of `cells` of the baseline."""
+    made = {"variant": "plain", "rate": 100.0, "n_requests": 900, "n_runs": 4, "n_timeouts": 0, "resolution_ns": None}
+    made |= {"p50_ns": 100_000.0, "p50_estimable": True, "p50_low_ns": 90_000.0, "p50_high_ns": 110_000.0}
+    return made | {"p99_estimable": False} | fields
+
+
 def test_matrix_has_every_variant_load_and_statistic():
     rows = [
         row(),
         row(rate=300.0, verdict="inconclusive", n_compared=33, reasons=[{"code": "multiple_comparisons"}]),
-        row(statistic="p99"),
-        row("wasm", rate=300.0, caveats=["late"]),
+        row(statistic="p99", value=3_250_000.0),
+        row("wasm", rate=300.0, caveats=["fixed_order"]),
     ]
     rows.append(row(statistic="error_fraction", value=0.0, baseline_value=0.0, verdict=None))
-    found = findings.matrix(rows, STYLES)
+    found = findings.matrix(rows, STYLES, MILLISECONDS, cells=[cell(), cell(rate=300.0, p50_low_ns=None)])
     assert found["rates"] == ["100", "300"]
     assert (found["variants"], found["baselines"], found["shown"]) == (["envoy", "wasm"], ["Direct"], "p50")
     assert list(found["cells"]) == ["p50", "p99"]  # nothing failed
     assert found["cells"]["p50"] == [
-        [["slower", "+50 %", "[+40, +60]", ""], ["inconclusive", "+50 %", "[+40, +60]", "†"]],
-        [None, ["slower", "+50 %", "[+40, +60]", "*"]],
+        [
+            ["slower", "+50 %", "[+40, +60]", "", "0.150 ms, p99\u00a03.25 ms"],
+            ["inconclusive", "+50 %", "[+40, +60]", "†", "0.150 ms"],
+        ],
+        [None, ["slower", "+50 %", "[+40, +60]", "*", "0.150 ms"]],
     ]
-    assert (found["caveats"], found["one_of_many"]) == (True, 33)
-    assert findings.matrix([], STYLES) == {}
+    assert found["cells"]["p99"][0][0][-1] == "3.25 ms"
+    assert found["baseline_cells"]["p50"] == [[["0.100 ms", "[0.0900, 0.110]"], ["0.100 ms", "runs differ too much"]]]
+    assert found["baseline_cells"]["p99"] == [[["0.100 ms", "too few requests"], ["–", "too few requests"]]]
+    assert (found["caveats"], found["one_of_many"]) == ({"fixed_order": "Fixed or unknown order"}, 33)
+    assert findings.matrix([], STYLES, MILLISECONDS) == {}
+    reported = [row(value=None, baseline_value=None), row(statistic="mean")]
+    assert findings.matrix(reported, STYLES, MILLISECONDS)["shown"] == "mean"
 
 
 def test_matrix_has_failures_where_requests_failed():
     shares = {"value": 0.02, "baseline_value": 0.01, "shift": 0.01, "shift_low": 0.005, "shift_high": 0.015}
-    found = findings.matrix([row(statistic="error_fraction", verdict="more", **shares)], STYLES)
-    assert found["cells"]["error_fraction"] == [[["more", "+1.00 pp", "[+0.500, +1.50]", ""]]]
+    found = findings.matrix([row(statistic="error_fraction", verdict="more", **shares)], STYLES, MILLISECONDS)
+    assert found["cells"]["error_fraction"] == [[["more", "+1.00 pp", "[+0.500, +1.50]", "", "2 %"]]]
+    assert found["baseline_cells"]["error_fraction"] == [[["1 %", ""]]]
 
 
 def test_small_plots_share_an_axis():

@@ -39,7 +39,7 @@ def test_the_answer_and_the_main_chart_are_on_the_first_screen(watched, page):
     heading = plain(watched.page.locator("#verdict").inner_text())
     assert heading.startswith(f"{LABEL} adds ") and heading.endswith("at 200 requests/s.")
     assert watched.page.locator("#verdict-matrix").bounding_box()["y"] < 450
-    assert watched.page.locator("#verdict-matrix tbody tr").count() == 4
+    assert watched.page.locator("#verdict-matrix tbody tr").count() == 1 + 4
     titles = watched.page.locator("main h2").all_inner_texts()
     assert titles.index("Latency across load") == 1
     assert not watched.complaints
@@ -55,6 +55,10 @@ def test_the_answer_comes_before_its_caveats_and_their_number_is_beside_it(watch
     serious = watched.page.locator("#caveats li.serious")
     assert badge.inner_text() == f"{serious.count()} serious caveat{'s' if serious.count() > 1 else ''}"
     assert badge.get_attribute("href") == "#caveats"
+    badge.click()
+    controls, list_of = (watched.page.locator(each).first.bounding_box() for each in (".sticky", "#caveats"))
+    assert list_of["y"] >= controls["y"] + controls["height"]
+    watched.page.evaluate("scrollTo(0, 0)")
     assert badge.bounding_box()["y"] < watched.page.locator("#verdict-matrix").bounding_box()["y"] < 850
     assert found.first.bounding_box()["y"] > watched.page.locator("#verdict-matrix tbody tr").last.bounding_box()["y"]
     weights = [each.get_attribute("class") or "note" for each in found.all()]
@@ -88,25 +92,30 @@ def test_printed_it_is_two_to_four_pages_with_the_answer_on_the_first(watched, u
 
 def test_the_matrix_follows_the_chosen_statistic(watched, page):
     watched.open(page.as_uri())
-    cells = data_of(page)["matrix"]
+    cells, baseline = data_of(page)["matrix"], data_of(page)["baseline_cells"]
 
-    def shown() -> list[list[str]]:
-        rows = watched.page.locator("#verdict-matrix tbody tr").all()
+    def shown(which: str = "tr:not(.baseline)") -> list[list[str]]:
+        rows = watched.page.locator(f"#verdict-matrix tbody {which}").all()
         return [[" ".join(cell.split()) for cell in row.locator("td").all_text_contents()] for row in rows]
 
     def expected(statistic: str) -> list[list[str]]:
         symbols = data_of(page)["symbols"]
         return [
-            [f"{symbols[verdict]}{verdict}: {size}{interval}" for verdict, size, interval, _ in row]
+            [
+                f"{symbols[verdict]}{verdict}: {size}{mark}{interval}{value}"
+                for verdict, size, interval, mark, value in row
+            ]
             for row in cells[statistic]
         ]
 
     def plain(rows: list[list[str]]) -> list[list[str]]:
-        return [[cell.replace(" ", "").replace("*", "") for cell in row] for row in rows]
+        return [["".join(cell.split()) for cell in row] for row in rows]
 
     assert plain(shown()) == plain(expected("p50"))
     watched.do(lambda: watched.page.locator("form.controls input[name=stat][value=p99]").first.check(force=True))
     assert plain(shown()) == plain(expected("p99")) != plain(expected("p50"))
+    assert plain(shown(".baseline")) == plain([["".join(cell) for cell in row] for row in baseline["p99"]])
+    assert baseline["p50"] != baseline["p99"]
     assert "99" in watched.page.locator("#verdict-matrix caption").inner_text()
 
 

@@ -184,7 +184,7 @@ def context(page: CampaignPage, name: str) -> dict[str, Any]:
     if incident := page.sections["incidents_notice"]:
         others.append((incident, "incidents"))
     found = {
-        **page.shared_context(others),
+        **page.shared_context(others, page.cells),
         "title": f"{page.campaign.app} on {page.campaign.host}, {moment(page.campaign.timestamp)}",
         "heading": f"{page.campaign.app} on {page.campaign.host}",
         "campaign": page.campaign,
@@ -238,9 +238,11 @@ def script_data(page: CampaignPage, name: str) -> dict[str, Any]:
         every_run = {"charts": _across_load(page, page.all_cells, page.all_errors)}
         latencies = (every_run["charts"]["latency"], data["charts"]["reported"])
         every_run["logarithmic"] = chart_rows.logarithmic(*latencies)
+    rows = [*page.cells, *page.reported.rows]
+    known = (name for name in ("p50", *LATENCIES) if any(row.get(f"{name}_ns") is not None for row in rows))
     return data | {
         "resources": resources_section.choices(page.resources),
-        "statistic": "p50",
+        "statistic": next(known, "p50"),
         "statistics": {name: title(name) for name in LATENCIES},
         "figures": {name: name for name in LATENCIES},
         "spreads": {"mean": "± one standard deviation of run means"},
@@ -304,6 +306,7 @@ def in_brief(page: CampaignPage) -> str:
         generators,
         f"{sum(run['requests'] or 0 for run in page.runs):,} requests" if page.runs else "",
         "in several parts" if _parts(page) else "",
+        numbers.INCOMPLETE if page.campaign.is_open else "",
     ]
     return f"{', '.join(filter(None, parts))}."
 

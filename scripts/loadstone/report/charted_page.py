@@ -1,6 +1,6 @@
 """What the pages of campaigns and of comparisons share: conclusions, reports of tools, and the charts over both."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -57,12 +57,15 @@ class ChartedPage:
         """The specification of every chart that such a page may have."""
         return charts.specifications(self.styles, self.unit, charts.Load(tuple(self.rates), self.load_unit))
 
-    def shared_context(self, others: Iterable[tuple[str, str]], *, campaigns: bool = False) -> dict[str, Any]:
+    def shared_context(
+        self, others: Iterable[tuple[str, str]], figures: Sequence[Row], *, campaigns: bool = False
+    ) -> dict[str, Any]:
         """Variables that both templates have; `campaigns`: the page is about several.
 
-        `others` are caveats that no table has: a text of one line, and the anchor of its details.
+        `others` are caveats that no table has: a text of one line, and the anchor of its details. `figures` are rows
+        of `cells` or `comparisons`.
         """
-        concluded = conclusions.context(self.concluded, self.styles, self.unit, self.step)
+        concluded = conclusions.context(self.concluded, self.styles, self.unit, self.step, figures)
         return {
             **self.sections,
             **concluded,
@@ -82,8 +85,12 @@ class ChartedPage:
         }
 
     def answer(self, context: Mapping[str, Any]) -> dict[str, Any]:
-        """From the variables of the template: for the script the matrix of verdicts, for the summary what it says."""
-        matrix, headline = context["matrix"], context["headline"]
+        """From the variables of the template: for the script the matrix of verdicts, for the summary what it says.
+
+        The page opens on the statistic that the headline is about.
+        """
+        matrix, headline, data = context["matrix"], context["headline"], context["data"]
+        about = (name for name, figure in data["figures"].items() if matrix and figure == matrix["shown"])
         said = {
             "title": context["title"],
             "brief": context.get("in_brief") or context["lead"],
@@ -103,7 +110,13 @@ class ChartedPage:
             if matrix
             else {},
         }
-        return {"matrix": matrix.get("cells", {}), "symbols": context["symbols"], "sheet": said}
+        return {
+            "statistic": next(about, data["statistic"]),
+            "matrix": matrix.get("cells", {}),
+            "baseline_cells": matrix.get("baseline_cells", {}),
+            "symbols": context["symbols"],
+            "sheet": said,
+        }
 
     def shared_data(self, folder: str, rates: list[float], across_load: Mapping[str, Any]) -> dict[str, Any]:
         """What both pages' scripts read; ``charts`` has the rows of each chart.

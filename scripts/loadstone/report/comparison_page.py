@@ -185,7 +185,7 @@ def context(page: ComparisonPage) -> dict[str, Any]:
     specifications = page.specifications()
     notices = [] if selection.refusals else list(_notices(page))
     found = {
-        **page.shared_context([(each.brief, "evidence") for each in notices], campaigns=len(page.campaigns) > 1),
+        **page.shared_context([(each.brief, "evidence") for each in notices], drawn, campaigns=len(page.campaigns) > 1),
         "notices": notices,
         "raw": any(row["n_requests"] for row in drawn),
         "by_code": any(row["error_503_fraction"] is not None for row in drawn),
@@ -264,6 +264,8 @@ def runs_used(page: ComparisonPage) -> str:
         return "No figure is given."
     evidence = Counter(run["evidence"] for run in page.runs)
     text = f"The figures are based on {counted(len(page.runs), 'run')}; {len(selection.excluded):,} excluded"
+    if selection.not_compared:
+        text += f", {len(selection.not_compared):,} not compared"
     if reported := evidence["summary"] + evidence["histogram"]:
         text += f"; {counted(reported, 'run has', 'runs have')} only the load generator's report"
     if selection.doubted:

@@ -99,10 +99,13 @@ def _named(row: Row, columns: Sequence[str], name: Callable[[Row], str]) -> Row:
     return row | {column: name(row | {"variant": row[column]}) for column in columns if row[column] is not None}
 
 
-def context(found: Conclusions, styles: Sequence[Style], unit: Unit, step: Sequence[float] | None) -> dict[str, Any]:
+def context(
+    found: Conclusions, styles: Sequence[Style], unit: Unit, step: Sequence[float] | None, cells: Sequence[Row] = ()
+) -> dict[str, Any]:
     """The variables of ``verdict.html``, ``effects.html``, ``layers.html``, ``knees.html`` and ``claims.html``.
 
-    `step` is that of `numbers.coarse_step`: latencies have no digits below it.
+    `step` is that of `numbers.coarse_step`: latencies have no digits below it. `cells` are the page's figures by load
+    and variant, with their intervals.
     """
     labels = {style.name: style.label for style in styles}
     name = _naming(found, styles)
@@ -118,7 +121,7 @@ def context(found: Conclusions, styles: Sequence[Style], unit: Unit, step: Seque
     shares = [row for row in found.knee_shares if row["value_ns"] is not None]
     at_one_load = findings.at_one_load(effects, found.knees, labels, resolution_ns)
     return {
-        "matrix": findings.matrix(effects, styles),
+        "matrix": findings.matrix(effects, styles, unit, resolution_ns, cells),
         "headline": findings.headline(at_one_load),
         "plots": findings.plots(at_one_load, styles),
         "dumbbells": findings.dumbbells(effects, found.knees, labels),

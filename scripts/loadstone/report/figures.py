@@ -270,7 +270,10 @@ def _matrix(page: Page, y: float) -> dict[str, Any]:
     places = _evenly_spaced(len(content["rates"]), _MAX_COLUMNS)
     letters = int(_NAME_WIDTH / (_SIZE * _LETTER_WIDTH))
     rows = [
-        (textwrap.wrap(name, letters, max_lines=2, placeholder="…"), [row[at] or ("", "–", "", 0) for at in places])
+        (
+            textwrap.wrap(name, letters, max_lines=2, placeholder="…"),
+            [(row[at] or ("", "–", "", ""))[:4] for at in places],
+        )
         for name, row in list(zip(content["variants"], cells, strict=True))[:_MAX_ROWS]
     ]
     return {

@@ -12,13 +12,16 @@ from typing import Any
 
 from loadstone import percentiles
 from loadstone.analysis import reasons
+from loadstone.analysis.caveats import CAVEATS
 from loadstone.analysis.effects import EQUIVALENT, FASTER, FEWER, INCONCLUSIVE, MORE, SLOWER
 from loadstone.config.variants import Style
-from loadstone.percentiles import ERRORS, LATENCIES, label
+from loadstone.percentiles import ERRORS, LATENCIES, SHOWN_PERCENTILES, label
 from loadstone.report.numbers import (
     Row,
+    Unit,
     change_text,
     interval,
+    interval_text,
     latency_text,
     points_text,
     sentence_unit,
@@ -72,8 +75,14 @@ class Finding:
 
     @property
     def has_caveats(self) -> bool:
-        """Whether a serious caveat concerns what is concluded."""
-        return self.verdict != INCONCLUSIVE and bool(self.row.get("caveats"))
+        """Whether a caveat marks what is concluded (`caveats.CONFOUNDING`)."""
+        return bool(self.caveats)
+
+    @property
+    def caveats(self) -> dict[str, str]:
+        """Headings of the caveats that mark what is concluded, by kind."""
+        concluded = self.verdict != INCONCLUSIVE
+        return {kind: CAVEATS[kind].heading for kind in self.row.get("caveats") or () if concluded}
 
     @property
     def is_one_of_many(self) -> bool:
@@ -134,7 +143,7 @@ class Finding:
 
     @property
     def is_certain(self) -> bool:
-        """Whether the title of a chart may state it: a verdict with an interval, and no serious caveat about it."""
+        """Whether the title of a chart may state it: a verdict with an interval, and no caveat that marks it."""
         has_interval = self.verdict != INCONCLUSIVE and bool(self.change[1])
         return has_interval and not (self.is_reported or self.is_lower_bound or self.has_caveats)
 
@@ -216,9 +225,7 @@ def at_one_load(
     """
     known = [row for row in rows if row["value"] is not None and row["baseline_value"] is not None]
     known = [row for row in known if row["statistic"] != ERRORS and row["variant"] in labels]
-    statistic = statistic or next(
-        (name for name in _HEADLINE_STATISTICS if any(row["statistic"] == name for row in known)), None
-    )
+    statistic = statistic or _leading(known)
     found = findings((row for row in known if row["statistic"] == statistic), labels, resolution_ns)
     if not found:
         return []
@@ -229,6 +236,12 @@ def at_one_load(
     best = max(variants, key=lambda rate: (rate not in saturated, variants[rate], rate))
     own = {variant: finding for (variant, _, rate), finding in found.items() if rate == best}
     return [own[name] for name in labels if name in own]
+
+
+def _leading(rows: Iterable[Row]) -> str | None:
+    """The statistic that the headline is about: the first of which a variant and its baseline have figures."""
+    known = {row["statistic"] for row in rows if row["value"] is not None and row["baseline_value"] is not None}
+    return next((name for name in _HEADLINE_STATISTICS if name in known), None)
 
 
 def headline(found: Sequence[Finding]) -> Finding | None:
@@ -307,14 +320,20 @@ def dumbbells(rows: Sequence[Row], knees: Iterable[Row], labels: Mapping[str, st
 # --- matrix of verdicts ----------------------------------------------------------------------------------------------
 
 
-def matrix(rows: Sequence[Row], styles: Sequence[Style]) -> dict[str, Any]:
+def matrix(
+    rows: Sequence[Row],
+    styles: Sequence[Style],
+    unit: Unit,
+    resolution_ns: float | None = None,
+    cells: Iterable[Row] = (),
+) -> dict[str, Any]:
     """Verdicts by variant (rows) and load (columns): of the leading statistic, and of all others for the page's script.
 
-    ``cells`` has by statistic a list per variant with a cell per load: verdict, size, interval, mark. Empty without
-    effects.
+    ``cells`` has by statistic a list per variant with a cell per load: verdict, size, interval, mark, value.
+    ``baseline_cells`` has a list per baseline: value, interval (of the page's `cells`). Empty without effects.
     """
     labels = {style.name: style.label for style in styles}
-    found = findings(rows, labels)
+    found = findings(rows, labels, resolution_ns)
     if not found:
         return {}
     rates = sorted({rate for _, _, rate in found})
@@ -322,24 +341,49 @@ def matrix(rows: Sequence[Row], styles: Sequence[Style]) -> dict[str, Any]:
     failed = any(each.row["value"] or each.row["baseline_value"] for each in found.values() if each.is_of_failures)
     statistics = [name for name in percentiles.STATISTICS if any(each == name for _, each, _ in found)]
     statistics = [name for name in statistics if name != ERRORS or failed]
-    cells = {
-        statistic: [[_matrix_cell(found.get((variant, statistic, rate))) for rate in rates] for variant in variants]
-        for statistic in statistics
-    }
+    baselines = dict.fromkeys(each.row["baseline"] for each in found.values())
+    own = {(row["variant"], row["rate"]): row for row in cells}
+    at = {(each.row["baseline"], statistic, rate): each for (_, statistic, rate), each in found.items()}
+
+    def value(variant: str, statistic: str, rate: float) -> str:
+        each = found.get((variant, statistic, rate))
+        text = _value_text(each.row["value"], each, unit) if each else ""
+        tail = value(variant, "p99", rate) if statistic == "p50" else ""
+        return f"{text}, p99\u00a0{tail}" if text and tail else text
+
+    def cell(variant: str, statistic: str, rate: float) -> list[Any] | None:
+        each = found.get((variant, statistic, rate))
+        return _matrix_cell(each, value(variant, statistic, rate)) if each else None
+
+    def baseline_cell(baseline: str, statistic: str, rate: float) -> list[str]:
+        each, row = at.get((baseline, statistic, rate)), own.get((baseline, rate))
+        text = _value_text(each.row["baseline_value"], each, unit) if each else ""
+        return [text or "–", interval_text(row, statistic, unit) if row and statistic in SHOWN_PERCENTILES else ""]
+
     return {
         "rates": [rate_text(rate) for rate in rates],
         "variants": variants,
-        "baselines": list(dict.fromkeys(each.baseline for each in found.values())),
-        "shown": next((name for name in _HEADLINE_STATISTICS if name in statistics), statistics[0]),
-        "cells": cells,
+        "baselines": [labels.get(name, name) for name in baselines],
+        "shown": _leading(each.row for each in found.values()) or statistics[0],
+        "cells": {name: [[cell(each, name, rate) for rate in rates] for each in variants] for name in statistics},
+        "baseline_names": list(baselines),
+        "baseline_cells": {
+            name: [[baseline_cell(each, name, rate) for rate in rates] for each in baselines] for name in statistics
+        },
         "failures_differ": any(each.verdict in (MORE, FEWER) for each in found.values()),
-        "caveats": any(each.has_caveats for each in found.values()),
+        "caveats": {kind: heading for each in found.values() for kind, heading in each.caveats.items()},
         "one_of_many": max((each.row["n_compared"] or 0 for each in found.values() if each.is_one_of_many), default=0),
     }
 
 
-def _matrix_cell(found: Finding | None) -> list[Any] | None:
-    """Verdict, size, interval, and a mark that the key below the matrix explains."""
-    if found is None:
-        return None
-    return [found.verdict, *found.change, "*" if found.has_caveats else "†" if found.is_one_of_many else ""]
+def _matrix_cell(found: Finding, value: str) -> list[Any]:
+    """Verdict, size, interval, a mark that the key below the matrix explains, and the variant's own value."""
+    mark = "*" if found.has_caveats else "†" if found.is_one_of_many else ""
+    return [found.verdict, *found.change, mark, value]
+
+
+def _value_text(value: float | None, found: Finding, unit: Unit) -> str:
+    """A latency in the page's unit or a share; empty without a figure."""
+    if value is None:
+        return ""
+    return share(value) if found.is_of_failures else f"{latency_text(value, unit, found.resolution_ns)} {unit.symbol}"

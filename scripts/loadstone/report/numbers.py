@@ -275,6 +275,8 @@ def indistinguishable(rows: Sequence[Row], columns: Sequence[str]) -> list[tuple
 
 SHOWN = 200  # problems and excluded runs listed one by one; beyond that their number is given
 
+INCOMPLETE = "incomplete: no completion time was recorded"  # the state of a campaign that is open
+
 LOAD_MODELS = {
     "open": "open: requests sent on a schedule",
     "closed": "closed: each user waits for each response",

@@ -18,7 +18,7 @@ from loadstone.config.comparisons import Comparison
 from loadstone.config.variants import Style, Variants
 from loadstone.report import conclusions, findings
 from loadstone.report.findings import Finding
-from loadstone.report.numbers import LOAD_MODELS, change_text, counted, distinct, minute, moment
+from loadstone.report.numbers import INCOMPLETE, LOAD_MODELS, change_text, counted, distinct, minute, moment
 from loadstone.report.output import write_text
 from loadstone.report.queries import Queries, Row
 from loadstone.report.site_layout import INDEX, slug
@@ -106,7 +106,7 @@ def _loads(rates: Sequence[float], unit: str) -> str:
 
 def _state(campaign: Campaign) -> str:
     if campaign.is_open:
-        return "open: runs may still be added"
+        return INCOMPLETE
     if campaign.is_abandoned:
         return "complete, but its extension was given up" if campaign.is_completed else "given up"
     return "complete"

@@ -114,9 +114,9 @@ def unfinished(evidence: Evidence) -> Iterator[Occurrence]:
 
 
 @caveat(
-    "Excluded runs",
-    f"limits where more than {EXCLUDED_SHARE:.0%} of all runs are excluded; serious where the share differs by more "
-    f"than {EXCLUDED_SHARE:.0%} between variants, whose valid runs were then selected differently",
+    "Runs left out",
+    f"limits where more than {EXCLUDED_SHARE:.0%} of all runs are excluded or not compared; serious where the share "
+    f"differs by more than {EXCLUDED_SHARE:.0%} between variants, whose valid runs were then selected differently",
     "find out why they were excluded, remove the cause and measure them again",
 )
 def excluded(evidence: Evidence) -> Iterator[Occurrence]:
@@ -129,7 +129,12 @@ def excluded(evidence: Evidence) -> Iterator[Occurrence]:
     is_unequal = max(shares.values()) - min(shares.values()) > EXCLUDED_SHARE
     if n <= EXCLUDED_SHARE * n_of and not is_unequal:
         return
-    text = f"{n:,} of {counted(n_of, 'run')} {be(n)} excluded ({100 * n / n_of:.3g} %)"
+    by_pattern = sum("pattern" in run for run in evidence.scope.excluded)  # of the comparison itself
+    numbers = {"excluded": n - by_pattern, "not compared": by_pattern}
+    left_out = [
+        f"{number:,} of {counted(n_of, 'run')} {be(number)} {what}" for what, number in numbers.items() if number
+    ]
+    text = f"{listed(left_out)} ({100 * n / n_of:.3g} %)"
     if is_unequal:
         variants = sorted(shares, key=lambda name: -shares[name])[:_MAX_PARTS]
         parts = listed(f"{quoted(name)} {out[name]} of {out[name] + valid[name]}" for name in variants)

@@ -28,19 +28,26 @@
     showVerdicts(chosen.stat);
   }
 
-  /** The matrix of verdicts for this statistic; its cells are [verdict, size, interval, mark]. */
+  /** The matrix for this statistic: cells of baselines are [value, interval], verdicts [verdict, size, interval, mark, value]. */
   function showVerdicts(statistic) {
     const { element, unbroken } = loadstone;
-    const rows = page.matrix ? page.matrix[page.figures[statistic]] || [] : [];
-    document.querySelectorAll("#verdict-matrix tbody tr").forEach((row, variant) => {
+    const of = (cells) => (cells ? cells[page.figures[statistic]] || [] : []);
+    const rows = of(page.matrix), soft = (textContent, className = "interval") => element("span", { className, textContent });
+    document.querySelectorAll("#verdict-matrix .baseline").forEach((row, baseline) => {
       row.querySelectorAll("td").forEach((place, load) => {
-        const [verdict, size, interval, mark] = (rows[variant] || [])[load] || ["", "–", "", ""];
+        const [value, interval] = (of(page.baseline_cells)[baseline] || [])[load] || ["–", ""];
+        place.replaceChildren(unbroken(value), soft(interval));
+      });
+    });
+    document.querySelectorAll("#verdict-matrix tbody tr:not(.baseline)").forEach((row, variant) => {
+      row.querySelectorAll("td").forEach((place, load) => {
+        const [verdict, size, interval, mark, value] = (rows[variant] || [])[load] || ["", "–", "", "", ""];
         place.className = verdict;
         place.replaceChildren(
           ...(verdict ? [element("span", { className: "symbol", ariaHidden: "true", textContent: page.symbols[verdict] }),
             element("span", { className: "offscreen", textContent: `${verdict}: ` })] : []),
           unbroken(size), ...(mark ? [element("sup", { textContent: mark })] : []),
-          element("span", { className: "interval", textContent: interval }),
+          soft(interval), soft(value, "interval value"),
         );
       });
     });
