@@ -70,7 +70,7 @@ def site(tmp_path_factory):
 
 def test_the_page_says_what_it_rests_on_and_what_was_left_out(site):
     text = (site / "comparisons/mesh.html").read_text()
-    assert "The figures are based on 22 runs; 2 excluded." in text
+    assert "The figures are based on 22 runs; 2 excluded, 3 not compared." in text
     assert "200 requests instead of 400" in text
     assert "9 runs of these campaigns not asked for" not in text
     assert "3 runs of these campaigns not compared" in text and "<code>*/10/*/3.*</code>: 3 runs" in text

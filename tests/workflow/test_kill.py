@@ -100,7 +100,7 @@ def test_one_process_of_the_job_killed(checkout: Checkout, name: str, number: in
 
 
 @pytest.mark.parametrize(
-    ("number", "how"), [(signal.SIGINT, "was interrupted"), (signal.SIGTERM, "was asked to end (SIGTERM)")]
+    ("number", "how"), [(signal.SIGINT, "was interrupted"), (signal.SIGTERM, "was terminated (SIGTERM)")]
 )
 def test_ctrl_c_leaves_nothing_running_and_says_how_to_go_on(
     checkout: Checkout, number: signal.Signals, how: str

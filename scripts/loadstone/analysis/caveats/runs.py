@@ -114,7 +114,7 @@ def unfinished(evidence: Evidence) -> Iterator[Occurrence]:
 
 
 @caveat(
-    "Runs left out",
+    "Runs not compared",
     f"limits where more than {EXCLUDED_SHARE:.0%} of all runs are excluded or not compared; serious where the share "
     f"differs by more than {EXCLUDED_SHARE:.0%} between variants, whose valid runs were then selected differently",
     "find out why they were excluded, remove the cause and measure them again",
