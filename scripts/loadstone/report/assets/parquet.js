@@ -93,9 +93,9 @@ window.loadstone.parquet = function parquet(names, columns, numeric) {
   let offset = 4;
   names.forEach((name, index) => {
     const written = chunk(name, columns[index], offset, numeric[index]);
-    offset += written.encoded.length;
+    offset += written.bytes.length;
     chunks.push(written);
-    parts.push(written.encoded);
+    parts.push(written.bytes);
   });
   const group = [[1, "list", ["struct", chunks.map((each) => each.column)]], [2, "i64", offset - 4], [3, "i64", n]];
   const footer = WRITE.struct([
