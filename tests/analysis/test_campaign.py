@@ -180,7 +180,7 @@ def test_a_renamed_folder_is_a_problem_only(project):
 
 
 @pytest.mark.parametrize(
-    ("content", "expected"), [(None, "is missing"), (b"{", "is not JSON"), (b"[]", "does not hold")]
+    ("content", "expected"), [(None, "is missing"), (b"{", "is not JSON"), (b"[]", "is not a JSON object")]
 )
 def test_metadata_that_says_nothing_excludes(project, content, expected):
     cell = write_cell(project.archive, {"1.results.json.zst": RUN})
@@ -211,7 +211,7 @@ def test_checksums(project):
     assert (found[1], found[3]) == (None, None)
     assert "2.results.json.zst has changed since it was collected" in found[2]
     assert any(
-        "which is not there" in row["problem"] for row in project.rows("SELECT problem FROM problems WHERE run = 3")
+        "which is missing" in row["problem"] for row in project.rows("SELECT problem FROM problems WHERE run = 3")
     )
 
 

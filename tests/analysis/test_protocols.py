@@ -75,7 +75,7 @@ def test_runs_of_several_protocols_in_one_cell_are_excluded(project: Any) -> Non
     write(project, "a", [{"protocol": "http1"}, {"protocol": "http2"} | TLS, None])
     analysed(project)
     runs = project.rows("SELECT excluded, exclusion_reason FROM runs")
-    reason = "runs of this rate and variant were sent by http1 and http2, which are never pooled"
+    reason = "runs of this rate and variant were sent over http1 and http2, which are never pooled"
     assert runs == [{"excluded": True, "exclusion_reason": reason}] * 3
 
 

@@ -31,7 +31,8 @@ def hostile(collected):
         metadata = json.loads((cell / "metadata.json").read_text())
         metadata["workloadInfo"] |= {"variant": variant, "hostname": HOST}
         (cell / "metadata.json").write_text(json.dumps(metadata))
-    broken = collected.archive / "app" / "host" / "no <b>time<b>"
+    (collected.archive / "app" / "host" / "no <b>time<b>" / "100" / "plain").mkdir(parents=True)
+    broken = collected.archive / "app" / "host" / "2026-01-02T03:04:05+00:00"
     for number, content in enumerate(
         [b"", b"not zstd", (campaign / "50/plain/1.results.json.zst").read_bytes()[:-3]], 1
     ):
@@ -65,15 +66,17 @@ def test_broken_files_are_kept_named_and_left_out(hostile, monkeypatch) -> None:
         texts = [" ".join(problems) for _, _, problems in rows]
         assert "empty" in texts[0] and "damaged" in texts[1] and "truncated" in texts[2]
         assert all("metadata.json is missing" in text for text in texts)
-        sources = {row[0] for row in database.sql("SELECT source FROM problems WHERE app = 'app'").fetchall()}
-        assert "app/host/no <b>time<b>/not a rate" in sources
-        assert "app/host/no <b>time<b>/100/plain/notes <b>.txt" in sources
+        sources = {row[0] for row in database.sql("SELECT source FROM problems").fetchall()}
+        assert "app/host/2026-01-02T03:04:05+00:00/not a rate" in sources
+        assert "app/host/2026-01-02T03:04:05+00:00/100/plain/notes <b>.txt" in sources
 
 
 def test_nothing_is_left_to_do_and_pages_show_names_as_text(hostile) -> None:
     assert set(hostile.jobs("--cores", "all", "report")) <= {"report"}
     reports = hostile.path / "reports"
     assert len(list((reports / "campaigns").glob("*.html"))) == 3
+    # Neither a timestamp nor metadata: not a campaign, but named.
+    assert "app/host/no &lt;b&gt;time&lt;b&gt;" in (reports / "quality.html").read_text()
     others = 3  # two of the sweep, and the one of which every file is broken
     assert len(list((reports / "variants").glob("*.html"))) == len(VARIANTS) + others
     for page in reports.rglob("*.html"):

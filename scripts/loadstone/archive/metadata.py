@@ -227,7 +227,9 @@ def extended(cell: Cell, described: Metadata) -> Metadata:
         earlier = [described.part(run) for run in range(1, len(described.positions) - len(further.positions) + 1)]
         described.parts = [*earlier, *[part.number + 1] * len(further.positions)]
         if cell.variant_dir in part.identities:
-            identified = {"identity": part.identities[cell.variant_dir], "redact": part.redact}
+            identified = {"identity": part.identities[cell.variant_dir]} | (
+                {"redact": part.redact} if part.redact else {}
+            )
             described.target = {**described.target, **identified}
     return described
 
