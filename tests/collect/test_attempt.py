@@ -164,7 +164,7 @@ def test_how_often_is_configured(swept, retries: int) -> None:
 def test_three_failures_in_a_row_stop_the_sweep_and_name_them(swept) -> None:
     it = swept("--fail-starts", "all", runs=6)
     assert [it.try_run(run) for run in (1, 2)] == [False, False]
-    with pytest.raises(GivenUpError, match=r"(?s)3 runs failed one.*run 1 of.*run 2 of.*run 3 of only at"):
+    with pytest.raises(GivenUpError, match=r"(?s)3 consecutive runs failed.*run 1 of.*run 2 of.*run 3 of only at"):
         it.try_run(3)
     # Nothing more is tried by this invocation, whoever asks.
     with pytest.raises(GivenUpError):
