@@ -111,7 +111,7 @@ def test_programs_are_the_pinned_ones(root: Path) -> None:
         return subprocess.run(command, cwd=root, check=True, capture_output=True, text=True).stdout
 
     assert "Version: v12.13.0" in output(".tools/bin/vegeta", "-version")
-    assert output(".tools/uv/bin/uv", "--version").split()[1] in (root / "envs" / "setup.sh").read_text()
+    assert output(".tools/uv/bin/uv", "--version").split()[1] in (root / "envs" / "uv.txt").read_text()
     assert "/1.40.0/" in output(".venv/bin/envoy", "--version")
 
 
