@@ -77,9 +77,9 @@ def test_every_component_has_a_license_that_exists(root: Path) -> None:
 def test_licenses_are_those_that_installed_packages_state() -> None:
     listed = {each.name: each.license for each in components.components() if each.kind == "pypi"}
     stated = {
-        re.sub(r"[-_.]+", "-", each.metadata["Name"]).lower(): each.metadata["License-Expression"]
+        re.sub(r"[-_.]+", "-", each.metadata["Name"]).lower(): each.metadata.get("License-Expression")
         for each in importlib.metadata.distributions()
-        if each.metadata["License-Expression"]
+        if each.metadata.get("License-Expression")
     }
     compared = stated.keys() & listed.keys()
     assert len(compared) > 50
