@@ -113,7 +113,7 @@ make_venv() {
 }
 
 # Every job starts Python. With PYTHONDONTWRITEBYTECODE, each would compile all that it imports. All modules of all packages
-# take 180 MB, those that are imported a fifth.
+# take 177 MB, those that are imported 26 MB.
 compile_imported() {
     env -u PYTHONDONTWRITEBYTECODE .venv/bin/python -c '
 import importlib, pkgutil, loadstone, snakemake.cli

@@ -92,14 +92,14 @@ wildcard_constraints:
 
 COMMANDS = []
 IS_MODULE = not workflow.modifier.is_main_snakefile()
-# How a workflow that uses this one as a module names its rules; nothing and nothing otherwise.
+# What a workflow that uses this one as a module adds to the names of its rules; empty otherwise.
 PREFIX, _, SUFFIX = workflow.modifier.modify_rulename("*").partition("*")
 
 
 def named_targets():
-    """The targets of this command, or the default, by the names that rules have here.
+    """The targets of this command, or the default, by the names of rules in this workflow.
 
-    Those of a workflow that uses this one as a module have a colon in front: none is one of ours.
+    A colon precedes those of a workflow that uses this one as a module, so they match no rule of this one.
     """
     named = set(workflow.dag_settings.targets) or {workflow.default_target or ""}
     ours = {name for name in named if name.startswith(PREFIX) and name.endswith(SUFFIX)}
@@ -209,7 +209,7 @@ def attacking():
 def refuse_remote():
     """Rules that attack are local rules, but if the user puts them into a group, they run on other machines.
 
-    Rules of a workflow that uses this one as a module may ask for runs too, but nothing would be put back after them.
+    Rules of a workflow that uses this one as a module may ask for runs too, but the target would not be restored after them.
     """
     if workflow.remote_exec:
         raise WorkflowError("only the machine on which the command was given may attack: put its rules into no group")

@@ -149,7 +149,7 @@ def test_a_folder_without_timestamp_and_metadata_is_no_campaign(project: Linked)
     write_cell(project.archive, {"1.results.json.zst": RUN}, at="an old sweep")
     assert [each.timestamp for each in archive.campaigns(project.archive)] == ["an old sweep", TIMESTAMP]
     assert dict(archive.outside(project.archive)) == {
-        "demo/here/notes": "is no campaign: its name is no timestamp and no metadata.json was found in it"
+        "demo/here/notes": "is not a campaign: its name is not a timestamp, and there is no metadata.json in it"
     }
 
 

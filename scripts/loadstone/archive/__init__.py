@@ -323,7 +323,7 @@ def outside(root: Path) -> Iterator[tuple[str, str]]:
         if not _is_campaign(Campaign(root, *folder.relative_to(root).parts)):
             yield (
                 _relative(folder, root),
-                "is no campaign: its name is no timestamp and no metadata.json was found in it",
+                "is not a campaign: its name is not a timestamp, and there is no metadata.json in it",
             )
 
 
