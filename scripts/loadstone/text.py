@@ -80,6 +80,11 @@ def rounded(value: float, digits: int = 3) -> str:
     return rate_text(round(float(f"{value:.{digits}g}"), 9) + 0.0)
 
 
+def percent(share: float, sign: str = "") -> str:
+    """Three digits: ``4.83 %``; with `sign` ``+``, ``+31 %`` of an increase."""
+    return f"{sign if share > 0 else ''}{rounded(100 * share)} %"
+
+
 def ms(time_ns: float) -> str:
     """A time (ns) in milliseconds: ``0.462 ms``, ``4,009 ms``."""
     return f"{three(time_ns / 1e6)} ms"

@@ -21,7 +21,7 @@ from loadstone.analysis.run_requests import key
 from loadstone.archive import ABANDONED, COMPLETION, Campaign
 from loadstone.tables import layout
 from loadstone.tables.exclusion import matches
-from loadstone.text import ms, three
+from loadstone.text import ms, percent, three
 
 # --- problems --------------------------------------------------------------------------------------------------------
 
@@ -281,15 +281,15 @@ def _failures(cell: Sequence[Profile]) -> Iterator[Suggestion]:
     successful = [share for _, share in shares if share < SUCCESSFUL_SHARE]
     if successful and (len(mostly) >= SEVERAL or (mostly and len(shares) == SEVERAL)):
         text = (
-            f"in {len(mostly)} of {len(shares)} runs most requests failed ({_percent(min(mostly))} to "
-            f"{_percent(max(mostly))}), in {len(successful)} hardly any ({_percent(min(successful))} to "
-            f"{_percent(max(successful))})"
+            f"in {len(mostly)} of {len(shares)} runs most requests failed ({percent(min(mostly))} to "
+            f"{percent(max(mostly))}), in {len(successful)} hardly any ({percent(min(successful))} to "
+            f"{percent(max(successful))})"
         )
         yield _of_cell(cell, "differing success", "INCONSISTENT", text)
     for profile, share in shares:
         others = [other for twin, other in shares if twin is not profile]
         if share >= FAILED_SHARE and others and median(others) < MOSTLY_SHARE:
-            text = f"{_percent(share)} of its requests failed, {_percent(median(others))} in other runs (median)"
+            text = f"{percent(share)} of its requests failed, {percent(median(others))} in other runs (median)"
             yield _of_run(profile, "failed run", "FAILED", text)
 
 
@@ -340,10 +340,6 @@ def _limited(cell: Sequence[Profile]) -> Iterator[Suggestion]:
     kind = "late generator" if any(profile.late for profile in cell) else "exhausted generator"
     texts = ["; ".join(filter(None, (profile.late, profile.exhausted))) or None for profile in cell]
     return _by_text(cell, texts, kind, "GENERATOR_LIMITED")
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.3g} %"
 
 
 def suggestion_row(suggestion: Suggestion, campaign: Mapping[str, str]) -> Row:

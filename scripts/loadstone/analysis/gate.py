@@ -31,7 +31,6 @@ from loadstone.analysis.gate_outcome import (
     Nearest,
     Options,
     failed_text,
-    percent,
 )
 from loadstone.analysis.history import Figure, add_open_percentiles, change, failed, figure, lacks, unsure
 from loadstone.analysis.scope import SENT_ALIKE
@@ -43,7 +42,7 @@ from loadstone.stats import shares
 from loadstone.stats.contrasts import holm
 from loadstone.stats.history import difference
 from loadstone.tables import database, layout
-from loadstone.text import listed, load_unit, rate_text
+from loadstone.text import listed, load_unit, percent, rate_text
 
 _NEAREST = 2  # earlier campaigns that are named where none is comparable
 

@@ -14,7 +14,7 @@ from loadstone.archive.durable import replace
 from loadstone.config import GATE_FILE
 from loadstone.errors import LoadstoneError
 from loadstone.percentiles import ERRORS
-from loadstone.text import counted, listed, rate_text, rounded
+from loadstone.text import counted, listed, percent, rate_text, rounded
 
 CampaignKey = tuple[str, str, str]
 
@@ -167,11 +167,6 @@ class Finding:
         low, high = (None if bound is None else _unlike(scale * bound, allowed) for bound in (self.low, self.high))
         interval = f"[{low}, {high}]" if low and high else f"at least {low}" if low else f"at most {high}"
         return f"{interval}; allowed {rounded(allowed)}"
-
-
-def percent(share: float) -> str:
-    """``4.83 %``."""
-    return f"{rounded(100 * share)} %"
 
 
 def failed_text(share: float) -> str:

@@ -23,7 +23,7 @@ from loadstone.archive.durable import replace
 from loadstone.config import GATE_REPORTS
 from loadstone.errors import LoadstoneError
 from loadstone.percentiles import ERRORS, label
-from loadstone.text import counted, rate_text, rounded
+from loadstone.text import counted, percent, rate_text, rounded
 
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _MARKS = {WORSE: "❌", NO_WORSE: "✅", INCONCLUSIVE: "⚠️"}
@@ -98,7 +98,7 @@ def _cells(found: Finding) -> list[str]:
         return ["–", "–", "–", _plain(found.why or "–"), "–"]
     if found.statistic == ERRORS:
         scale, unit = 100, " pp"
-        values = [f"{rounded(100 * share)} %" for share in (found.reference_value, found.value)]
+        values = [percent(share) for share in (found.reference_value, found.value)]
     else:
         scale, unit = 1, "×"
         values = [f"{rounded(latency_ns / 1e6, 4)} ms" for latency_ns in (found.reference_value, found.value)]

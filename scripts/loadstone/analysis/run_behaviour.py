@@ -19,7 +19,7 @@ from loadstone.analysis.run_requests import Source
 from loadstone.readers import load_generators
 from loadstone.stats import estimable, run_shape
 from loadstone.tables import layout
-from loadstone.text import listed, ms, rate_text, rounded, three
+from loadstone.text import listed, ms, percent, rate_text, rounded, three
 
 _Integers = NDArray[np.int64]
 
@@ -95,11 +95,11 @@ def unsettled_text(row: Row) -> str | None:
         levels = ", ".join(three(level_ns / 1e6) for level_ns in row["levels_ns"])
         text = f"level changes at request {listed(f'{seq:,}' for seq in row['change_seqs'])} ({levels} ms)"
     elif row["shape"] == run_shape.WARMING_UP:
-        text = f"slow start increases its mean latency by {_percent(row['warmup_share'])}"
+        text = f"slow start increases its mean latency by {percent(row['warmup_share'])}"
     elif row["shape"] == run_shape.UNEVEN:
         return f"is {row['shape']}: {halves(row['half_ratio'])}"
     else:
-        text = f"latency changes by {_percent(row['change_share'], '+')} over the run"
+        text = f"latency changes by {percent(row['change_share'], '+')} over the run"
     return f"is {row['shape']}: its {text}; {halves(row['half_ratio'])}"
 
 
@@ -107,11 +107,6 @@ def halves(ratio: float) -> str:
     """The ratio of the mean latencies of a run's halves, the longer one named first."""
     longer, shorter, times = ("first", "second", ratio) if ratio >= 1 else ("second", "first", 1 / max(ratio, 1e-9))
     return f"its {longer} half took {three(times)} times as long as its {shorter} (mean latency)"
-
-
-def _percent(share: float, sign: str = "") -> str:
-    """Three digits, or all of those before the decimal point."""
-    return f"{100 * share:{sign}{',.0f' if abs(share) >= 10 else '.3g'}} %"
 
 
 def _shape_row(found: run_shape.RunShape, seq: _Integers, sent_ns: _Integers | None) -> Row:

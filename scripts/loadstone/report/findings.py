@@ -91,19 +91,15 @@ class Finding:
 
     @property
     def ratio(self) -> float | None:
-        """Relative to the baseline. Where runs give no estimate, it is that of the two figures."""
-        value, baseline = self.row["value"], self.row["baseline_value"]
-        if self.row["ratio"] is None and value is not None and baseline:
-            return float(value / baseline)
-        return None if self.row["ratio"] is None else float(self.row["ratio"])
+        """Relative to the baseline."""
+        ratio: float | None = self.row["ratio"]
+        return ratio
 
     @property
     def shift(self) -> float | None:
         """The difference from the baseline, in ns or as a share."""
-        value, baseline = self.row["value"], self.row["baseline_value"]
-        if self.row["shift"] is None and value is not None and baseline is not None:
-            return float(value - baseline)
-        return None if self.row["shift"] is None else float(self.row["shift"])
+        shift: float | None = self.row["shift"]
+        return shift
 
     @property
     def bounds(self) -> tuple[float, float] | None:
