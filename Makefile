@@ -1,7 +1,7 @@
 # envs/setup.sh installs everything inside this checkout, into .venv/ and .tools/. No target changes or removes results.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup k6 artillery ask slurm kubernetes demo test test-long bench lint house mutate docs format audit browser cluster storage generators \
+.PHONY: help setup k6 artillery ask slurm kubernetes demo test test-long soak bench lint house mutate docs format audit browser cluster storage generators \
 	schedulers dev clean-tools site-docs metadata licenses sbom release-check
 
 # To use another Python than python3 on PATH: make setup PYTHON=/path/to/python3.12
@@ -47,6 +47,10 @@ test: browser cluster storage generators $(if $(LONG),schedulers) ## Run the tes
 
 test-long: browser cluster storage generators schedulers ## Run the tests that take long: kills, faults, simulations, cluster sweeps, schedulers
 	@$(PYTEST) -m long
+
+soak: cluster ## Interrupt sweeps at random, and check that nothing is lost: make soak SEED=7 MINUTES=30
+	@LOADSTONE_SOAK_SEED=$(SEED) LOADSTONE_SOAK_MINUTES=$(or $(MINUTES),5) LOADSTONE_SOAK_EPISODE=$(or $(EPISODE),0) \
+		$(RUN) pytest -q -p no:cacheprovider tests/soak
 
 bench: browser ## Run the benchmarks, each next to a reference; only one: make bench NAME=large_campaign
 	@$(RUN) python tests/bench/run.py $(NAME)

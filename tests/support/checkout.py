@@ -14,6 +14,8 @@ from typing import Any
 
 import psutil
 import yaml
+import zstandard
+from loadstone.archive import parse_name
 
 from support import commands
 
@@ -157,6 +159,18 @@ class Checkout:
         while left := self.processes():
             assert time.monotonic() < deadline, [process.cmdline() for process in left]
             time.sleep(0.05)
+
+
+def assert_whole(checkout: Checkout) -> None:
+    """Every file under a final name is complete: frames end, and a run with results has all its files, matching."""
+    for file in checkout.archive.rglob("*.zst"):
+        if parse_name(file.name) and ".part" not in file.parent.name:
+            decompressor = zstandard.ZstdDecompressor().decompressobj()
+            content = decompressor.decompress(file.read_bytes())
+            assert decompressor.eof and content.endswith(b"\n" if ".csv" in file.name else b"}\n"), file
+    for results in checkout.results():
+        run = results.name.partition(".")[0]
+        subprocess.run(["sha256sum", "--check", "--quiet", f"{run}.sha256"], cwd=results.parent, check=True)
 
 
 def kill_all(checkout: Checkout, process: subprocess.Popen[str]) -> None:

@@ -16,6 +16,7 @@ from typing import Any
 import duckdb
 import pytest
 from support.checkout import PROJECT, Checkout, free_ports
+from support.clock import Clock
 
 SERVER = PROJECT / "tests/support/server.py"
 ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="a mount namespace needs root")
@@ -58,38 +59,17 @@ def derived(checkout: Checkout) -> dict[str, bytes]:
 # --- the machine's clock ---------------------------------------------------------------------------------------------
 
 
-# Read by every Python process as it starts: from then on its wall clock goes as the file at CLOCK says, in seconds.
-JUMPING = """
-import os, threading, time, time_machine
-real, said, stamp = time.time, 0.0, os.utime
-def touch(file, times=None, **more):  # the kernel's clock stays
-    stamp(file, times if times or more.get("ns") else (time.time(), time.time()), **more)
-os.utime = touch
-def watch():
-    global said
-    while True:
-        asked = float(open(os.environ["CLOCK"]).read() or said)
-        if asked != said:
-            said = asked
-            time_machine.travel(real() + asked, tick=True).start()
-        time.sleep(0.02)
-threading.Thread(target=watch, daemon=True).start()
-"""
-
-
 @pytest.mark.parametrize("jump_s", [3600, -3600])
 def test_the_clock_jumps_by_an_hour(checkout: Checkout, tmp_path: Path, monkeypatch, jump_s: int) -> None:
     declare(checkout, rates=[50, 100])
-    clock = tmp_path / "clock"
-    clock.write_text("0")
-    (tmp_path / "sitecustomize.py").write_text(JUMPING)
-    monkeypatch.setenv("CLOCK", str(clock))
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    clock = Clock(tmp_path / "clock")
+    for name, text in clock.environment.items():
+        monkeypatch.setenv(name, text)
     process = checkout.start("--cores", "all", "attacks")
     while process.poll() is None and not checkout.results():
         time.sleep(0.01)
     jumped = time.time()
-    clock.write_text(str(jump_s))
+    clock.jump(jump_s)
     output, _ = process.communicate(timeout=600)
     assert process.returncode == 0, output
     assert len(checkout.results()) == 4

@@ -15,10 +15,8 @@ from pathlib import Path
 
 import psutil
 import pytest
-import zstandard
-from loadstone.archive import parse_name
 from loadstone.process import find
-from support.checkout import Checkout
+from support.checkout import Checkout, assert_whole
 
 SWEEP = {"variants": ["plain", "envoy"], "rates": [1500], "runs": 2, "duration": "700ms"}
 
@@ -28,18 +26,6 @@ def checkout(pristine: Path, tmp_path: Path) -> Checkout:
     checkout = Checkout(pristine, tmp_path / "checkout", **SWEEP)
     checkout.run("--cores", "1", "open")
     return checkout
-
-
-def assert_whole(checkout: Checkout) -> None:
-    """Every file under a final name is complete: frames end, and a run with results has all its files, matching."""
-    for file in checkout.archive.rglob("*.zst"):
-        if parse_name(file.name) and ".part" not in file.parent.name:
-            decompressor = zstandard.ZstdDecompressor().decompressobj()
-            content = decompressor.decompress(file.read_bytes())
-            assert decompressor.eof and content.endswith(b"\n" if ".csv" in file.name else b"}\n"), file
-    for results in checkout.results():
-        run = results.name.partition(".")[0]
-        subprocess.run(["sha256sum", "--check", "--quiet", f"{run}.sha256"], cwd=results.parent, check=True)
 
 
 def finish(checkout: Checkout, before: dict[str, str]) -> None:

@@ -16,6 +16,7 @@ from typing import Any, Self
 from loadstone.archive import ABANDONED, COMPLETION, Campaign, CampaignListing, Cell, extension, metadata, scan_campaign
 from loadstone.archive.durable import write_new
 from loadstone.archive.metadata import Metadata
+from loadstone.archive.staging import Staging
 from loadstone.errors import LoadstoneError
 
 BLOCKS, GROUPED = "blocks", "grouped"
@@ -123,8 +124,9 @@ def has_plan(listing: CampaignListing) -> bool:
 def complete(campaign: Campaign, log: Callable[[str], None], only: Selection = ALL) -> None:
     """Close a campaign whose planned runs are all collected: `Campaign.completions`.
 
-    Where only others than those selected are missing, it stays open. Raises LoadstoneError while runs are missing, a
-    folder can't be read, or an extension was interrupted.
+    Where only others than those selected are missing, it stays open. Staging folders of collected runs, whose jobs were
+    killed in their last moment, are removed. Raises LoadstoneError while runs are missing, a folder can't be read, or
+    an extension was interrupted.
     """
     listing = scan_campaign(campaign)
     unreadable = [f"{path} {why}" for path, why in listing.problems if "cannot be read" in why]
@@ -142,6 +144,9 @@ def complete(campaign: Campaign, log: Callable[[str], None], only: Selection = A
         return
     if missing_runs or unreadable:
         raise LoadstoneError(f"{campaign} is not complete: {len(missing_runs)} runs missing; {'; '.join(unreadable)}")
+    for cell in listing.cells:
+        for run in cell.collected():
+            Staging(cell.cell, run).discard()
     now = datetime.now().astimezone().isoformat(timespec="seconds")
     written = [path for path in campaign.completions if write_new(path, f"{now}\n".encode())]
     if written:
