@@ -49,6 +49,7 @@ settings.load_profile("shared")
 
 # Longest first, so that no worker has to wait for the other's last file.
 LONGEST = (
+    "soak",
     "workflow/test_reproducible",
     "scheduler/test_slurm",
     "workflow/test_cluster_safety",
@@ -64,8 +65,9 @@ LONGEST = (
 # Mostly they wait for the end of attacks: spread among files that compute.
 ATTACKING = ("workflow", "collect", "faults", "scheduler", "docs/test_own_sweep")
 # Loops of minutes, faults of disks and clocks, other load generators, simulations of many pages, archives that are
-# analysed twice or as a whole, sweeps of a cluster, real schedulers: `make test-long`; `make test` leaves them out.
+# analysed twice or as a whole, sweeps of a cluster, real schedulers, installations: `make test-long`, not `make test`.
 LONG = (
+    "soak",
     "scheduler",
     "reproduction",
     "faults",
@@ -84,7 +86,20 @@ LONG = (
     "publish/bucket/test_killed",
     "tables/test_memory",
     "readers/test_large_files",
+    "toolchain/test_release",
+    "toolchain/test_setup",
     "stats",
+)
+# What .ci/run takes of them.
+INVARIANTS = (
+    "soak",
+    "faults",
+    "workflow/test_faults",
+    "workflow/test_kill",
+    "workflow/test_cluster_safety",
+    "workflow/test_external_killed",
+    "scheduler/test_slurm",
+    "reproduction/test_groups",
 )
 
 
@@ -109,6 +124,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if name(item).startswith(LONG):
             item.add_marker("long")
+        if name(item).startswith(INVARIANTS):
+            item.add_marker("invariants")
 
 
 @pytest.fixture

@@ -277,7 +277,7 @@ def test_other_pairs_rest_on_their_two_series_alone(project, compared):
 
 REFUSED = {
     "other protocol": "requests were sent over different protocols",
-    "short": "it has no valid run: 4 runs are excluded (100 requests instead of 300)",
+    "short": "none of its 4 runs is compared: 100 requests instead of 300",
     "reported": "only the load generator's report is available, which has no replicates",
 }
 

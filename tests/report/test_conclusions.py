@@ -359,6 +359,7 @@ def test_a_printed_page_is_light_and_as_wide_as_paper(made, watched, kind):
     assert watched.page.locator("header.site, .controls, button").locator("visible=true").count() == 0
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", KINDS)
 def test_axe_finds_nothing(made, watched, kind):
     found = {}

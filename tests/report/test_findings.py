@@ -113,10 +113,10 @@ def test_sentences_say_by_how_much_and_how_sure():
 
 
 def test_a_single_reported_run_has_a_size_too():
-    unknown = dict.fromkeys(("ratio", "ratio_low", "ratio_high", "shift", "shift_low", "shift_high"))
+    unknown = dict.fromkeys(("ratio_low", "ratio_high", "shift_low", "shift_high"))
     one_run = [{"code": "one_run", "variant": None, "other": None, "statistic": None, "value": None, "needed": None}]
-    given = {"evidence": "reports", "n_runs": 1, "value": 110_000.0, "reasons": one_run, "verdict": "inconclusive"}
-    assert sentence(row() | unknown | given) == (
+    given = {"evidence": "reports", "n_runs": 1, "reasons": one_run, "verdict": "inconclusive"}
+    assert sentence(row(ratio=1.1) | unknown | given) == (
         "Envoy relative to Direct at 100 requests/s: reported median +10 %, one run each: inconclusive."
     )
 
@@ -198,6 +198,6 @@ def test_small_plots_share_an_axis():
     envoy, wasm = findings.plots(found, STYLES)
     assert envoy["at"] - 80 == pytest.approx(80 - wasm["at"])
     assert 80 < envoy["from"] < envoy["at"] < envoy["to"] <= 155
-    unknown = row(value=50_000.0) | dict.fromkeys(("ratio", "ratio_low", "ratio_high"))
+    unknown = row(ratio=0.5) | dict.fromkeys(("ratio_low", "ratio_high"))
     (plot,) = findings.plots(findings.at_one_load([unknown], [], LABELS), STYLES)
     assert (plot["from"], plot["to"]) == (None, None) and plot["at"] < 80

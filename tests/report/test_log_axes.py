@@ -48,6 +48,7 @@ def shown_on(watched, figure: str, axis: str) -> list[str]:
     return [label.text_content() for label in labels.all() if label.get_attribute("opacity") == axis]
 
 
+@pytest.mark.long
 def test_axes_of_ratios_have_labels_on_both_sides_of_one(wide_site, watched) -> None:
     page_file = wide_site.reports / "comparisons/wide.html"
     for width in (1400, 400):

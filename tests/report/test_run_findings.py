@@ -135,6 +135,7 @@ def test_causes_say_side_number_cells_and_an_example_and_unknown_texts_are_liste
     assert watched.complaints == []
 
 
+@pytest.mark.long
 def test_axe_finds_nothing_and_nothing_is_wider_than_a_phone(known, watched):
     for width in (1400, 400):
         watched.page.set_viewport_size({"width": width, "height": 900})

@@ -24,7 +24,7 @@ from loadstone.analysis.scope import Scope, Series, Settings, contrasted, protoc
 from loadstone.config.variants import Variants
 from loadstone.percentiles import ERRORS, MEAN, PERCENTILES, label
 from loadstone.report import numbers
-from loadstone.report.numbers import Row, Unit, counted, rate_name
+from loadstone.report.numbers import Row, Unit, rate_name
 from loadstone.report.output import as_json, write_text
 from loadstone.text import load_unit, rate_text
 
@@ -173,11 +173,12 @@ def _without_runs(scope: Scope, labels: Mapping[str, str]) -> Iterator[dict[str,
             reasons_of[key][run.get("exclusion_reason") or "no reason recorded"] += 1
     for (rate, variant, load_model), found in reasons_of.items():
         why = "; ".join(sorted(found))
+        none = f"none of its {found.total():,} runs is" if found.total() > 1 else "its only run is not"
         yield {
             "variant": variant,
             "label": labels.get(variant, variant),
             **_load(rate, load_model),
-            "why": f"it has no valid run: {counted(found.total(), 'run is', 'runs are')} excluded ({why})",
+            "why": f"{none} compared: {why}",
         }
 
 
