@@ -65,7 +65,8 @@ LONGEST = (
 # Mostly they wait for the end of attacks: spread among files that compute.
 ATTACKING = ("workflow", "collect", "faults", "scheduler", "docs/test_own_sweep")
 # Loops of minutes, faults of disks and clocks, other load generators, simulations of many pages, archives that are
-# analysed twice or as a whole, sweeps of a cluster, real schedulers, installations: `make test-long`, not `make test`.
+# analysed twice or as a whole, real schedulers, installations, and all that needs a cluster: `make test-long`, not
+# `make test`.
 LONG = (
     "soak",
     "scheduler",
@@ -78,7 +79,6 @@ LONG = (
     "workflow/test_module",
     "workflow/test_deployed",
     "workflow/test_reproducible",
-    "workflow/test_cluster",
     "workflow/test_external_killed",
     "workflow/test_collecting_examples",
     "workflow/test_prometheus",
@@ -92,6 +92,8 @@ LONG = (
 )
 # What .ci/run takes of them.
 INVARIANTS = (
+    "collect",
+    "cluster",
     "soak",
     "faults",
     "workflow/test_faults",
@@ -101,6 +103,9 @@ INVARIANTS = (
     "scheduler/test_slurm",
     "reproduction/test_groups",
 )
+
+
+_CLUSTERS = {"_plane", "networked_plane"}  # fixtures that start a control plane
 
 
 def pytest_unconfigure() -> None:
@@ -122,7 +127,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         order |= {path: (number + attacking / 2) / len(own) for number, path in enumerate(own)}
     items.sort(key=lambda item: order[name(item)])
     for item in items:
-        if name(item).startswith(LONG):
+        if name(item).startswith(LONG) or _CLUSTERS.intersection(getattr(item, "fixturenames", ())):
             item.add_marker("long")
         if name(item).startswith(INVARIANTS):
             item.add_marker("invariants")

@@ -83,6 +83,7 @@ def test_more_than_ten_loads_are_not_all_ticks():
     assert axes and all("values" not in axis for axis in axes)
 
 
+@pytest.mark.long
 def test_charts_are_made_again_when_their_code_changed(tmp_path):
     """And not before; in a folder where nothing can be written they are made each time."""
     package = tmp_path / "loadstone"

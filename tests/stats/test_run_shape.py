@@ -3,11 +3,12 @@
 from collections import Counter
 from itertools import combinations
 
+import diptest
 import numpy as np
 import pytest
 from loadstone.stats import change_points, run_shape
 from loadstone.stats.change_points import divisions, level_model, linear_trend
-from loadstone.stats.run_shape import RunShape, classify, dip, mser, strongest_period
+from loadstone.stats.run_shape import RunShape, classify, dip, dip_p_value, dip_statistic, mser, strongest_period
 from scipy.stats import linregress
 from stats import simulated
 from stats.simulated import SHAPES, Simulated, autocorrelated, labelled, noise
@@ -267,6 +268,28 @@ def test_the_period_test_holds_its_level() -> None:
     for phi in (0.0, 0.6, 0.95):
         p_values = np.array([strongest_period(autocorrelated(rng, 1000, phi)).p for _ in range(200)])
         assert np.mean(p_values < 0.01) < 0.05, phi
+
+
+def test_the_dip_is_that_of_another_implementation() -> None:
+    rng = np.random.default_rng(8)
+    for _ in range(300):
+        n = int(rng.integers(4, 400))
+        one = rng.normal(size=n)
+        for values in (one, rng.exponential(size=n), np.where(rng.random(n) < 0.5, one, one + 4)):
+            assert dip_statistic(values) == pytest.approx(diptest.dipstat(values), abs=1e-12)
+    assert dip_statistic(np.repeat([1.0, 2.0], 50)) == 0.25
+    assert dip_statistic(np.arange(100.0)) == pytest.approx(1 / 200)
+
+
+@pytest.mark.parametrize("n", [50, 130, 800, 3000])
+def test_the_p_value_of_the_dip_of_uniform_values_is_uniform(n: int) -> None:
+    rng = np.random.default_rng(n)
+    values = np.array([dip_p_value(dip_statistic(rng.random(n)), n) for _ in range(1500)])
+    for share in (0.5, 0.1, 0.02):
+        assert abs(np.mean(values < share) - share) < 4 * np.sqrt(share * (1 - share) / 1500)
+    for apart in np.linspace(0, 3.2, 30):
+        values = rng.normal(size=n) + apart * (rng.random(n) < 0.5)
+        assert dip_p_value(dip_statistic(values), n) == pytest.approx(diptest.diptest(values)[1], abs=0.02)
 
 
 def test_the_dip_of_a_run_with_memory_is_judged_by_its_independent_values() -> None:

@@ -75,7 +75,7 @@ def building(root: Path, copy: Path, path_of: Callable[..., str]) -> Building:
 def test_built_once_where_the_tests_look_for_it(building: Building, monkeypatch: pytest.MonkeyPatch) -> None:
     code, output = building.run()
     assert (code, building.started()) == (0, 1)
-    assert "built once, 5 to 10 minutes" in output
+    assert "built once, 3 to 6 minutes" in output
     monkeypatch.setenv("HOME", str(building.home))
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
     assert control_plane.binary().read_text() == "built\n"

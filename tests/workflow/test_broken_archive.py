@@ -110,6 +110,7 @@ def test_nothing_crashes_and_everything_is_named(pristine, tmp_path, monkeypatch
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_a_removed_campaign_is_forgotten_without_snakemakes_records_too(pristine, tmp_path, monkeypatch) -> None:
     checkout = Checkout(pristine, tmp_path / "checkout")
     gone = write(checkout.archive, SOUND, "plain").campaign.path

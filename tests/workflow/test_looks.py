@@ -2,6 +2,7 @@
 
 import re
 
+import pytest
 from support.checkout import Checkout
 from support.rawfiles import compress, lines, write_cell
 
@@ -21,6 +22,7 @@ def colours(checkout: Checkout, page: str) -> dict[str, str]:
     return dict(found)
 
 
+@pytest.mark.long
 def test_one_colour_on_all_pages_also_later(pristine, tmp_path) -> None:
     checkout = Checkout(pristine, tmp_path / "checkout")
     add(checkout, 0, "zeta", "mu")

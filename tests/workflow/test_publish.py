@@ -71,6 +71,7 @@ def test_to_a_branch_of_the_checkouts_remote(checkout) -> None:
     assert git(checkout.path, "status", "--porcelain", "--untracked-files=no") == ""
 
 
+@pytest.mark.long
 def test_figures_are_made_once_for_their_page(checkout) -> None:
     checkout.replace(figures={"width": "17cm", "font_size": 9})
     checkout.run("--cores", "all", "figures")

@@ -38,7 +38,7 @@ PROVENANCE = "provenance.json"
 ARCHIVE, TABLES, SITE, CONFIG = "archive/", "tables/", "site/", "config/"
 # What people declare about the archive. The rest of the configuration may hold credentials.
 CONFIGURATION = ("catalogue.yaml", "comparisons.yaml", "variants.yaml")
-LIBRARIES = ("diptest", "duckdb", "ijson", "msgspec", "numpy", "pyarrow", "scipy")
+LIBRARIES = ("duckdb", "ijson", "msgspec", "numpy", "pyarrow", "scipy")
 _PROGRESS = next(entry.path for entry in site_layout.ENTRIES if entry.name == "progress")
 _ALWAYS_IN_SITE = ("assets/", "methods.html")
 
