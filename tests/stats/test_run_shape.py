@@ -289,7 +289,7 @@ def test_the_p_value_of_the_dip_of_uniform_values_is_uniform(n: int) -> None:
         assert abs(np.mean(values < share) - share) < 4 * np.sqrt(share * (1 - share) / 1500)
     for apart in np.linspace(0, 3.2, 30):
         values = rng.normal(size=n) + apart * (rng.random(n) < 0.5)
-        assert dip_p_value(dip_statistic(values), n) == pytest.approx(diptest.diptest(values)[1], abs=0.02)
+        assert dip_p_value(dip_statistic(values), n) == pytest.approx(diptest.diptest(values)[1], abs=0.02, rel=0.05)
 
 
 def test_the_dip_of_a_run_with_memory_is_judged_by_its_independent_values() -> None:
