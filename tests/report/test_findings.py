@@ -121,6 +121,13 @@ def test_a_single_reported_run_has_a_size_too():
     )
 
 
+def test_too_few_runs_are_the_reason_in_the_sentence():
+    few = [{"code": "few_runs", "variant": None, "other": None, "statistic": None, "value": 4.0, "needed": 3}]
+    assert sentence(row(ratio=4.05, spread=0.9, verdict="inconclusive", reasons=few)) == (
+        "Envoy relative to Direct at 100 requests/s: median 4.05× [3.15, 4.95], too few runs: inconclusive."
+    )
+
+
 def test_coarse_latencies_are_whole_steps():
     (found,) = findings.findings(
         [row(baseline_value=2e6, value=3.4e6, shift=1.4e6, shift_low=0.9e6, shift_high=1.6e6)], LABELS, 1e6

@@ -101,7 +101,7 @@ def test_under_way(swept, browser, width, scheme) -> None:
     assert page.locator("thead th").all_inner_texts()[1:3] == ["Direct", "Envoy"]
     assert [marks(page, 1, 0), marks(page, 1, 1), marks(page, 2, 2)] == ["■■■□□", "□□✕◉□", "✕□□□□"]
     said = page.locator("tbody tr").nth(1).locator("td").nth(1).get_by_role("img")
-    assert said.get_attribute("aria-label") == "run 3 failed, run 4 now, runs 1–2, 5 to come"
+    assert said.get_attribute("aria-label") == "run 3 failed, run 4 now, runs 1–2, 5 planned"
     text = plain(page.locator("main").inner_text())
     assert "Under way: attack." in text and "Envoy at 300 requests/s, run 4" in text
     assert "12 of 45 planned runs" in text and "2 runs" in text
@@ -116,7 +116,7 @@ def test_under_way(swept, browser, width, scheme) -> None:
     assert page.locator("main b").count() == 0 and page.locator("script:not([src])").count() == 0
     colours = [
         page.locator(f"td i.{state}").first.evaluate("e => getComputedStyle(e).color")
-        for state in ("collected", "failed", "to-come")
+        for state in ("collected", "failed", "planned")
     ]
     assert len(set(colours)) == 3
     context.close()
@@ -233,7 +233,7 @@ def test_as_many_runs_as_anybody_plans_are_numbers(tmp_path: Path) -> None:
     it.collect(1, it.cell())
     it.page().show(it.under_way())
     text = it.file.read_text()
-    assert "run 1 collected, runs 2–1400 to come" in text
+    assert "run 1 collected, runs 2–1400 planned" in text
     assert len(text) < 20_000
 
 

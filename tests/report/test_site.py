@@ -122,6 +122,18 @@ def test_an_empty_archive_says_how_to_collect(tmp_path):
     assert "No campaign yet" in text and "snakemake --cores all" in text and "make demo" in text
 
 
+def test_a_page_names_excluded_runs_and_why_where_they_are_few(tmp_path):
+    campaign = Campaign(tmp_path / "archive", "demo", "here", "2026-11-21T11:30:00+00:00")
+    write(tmp_path / "tables", campaign, Made(["plain", "envoy"], [100.0], runs=3, requests=60, excluded=("plain", 2)))
+    write_assets(tmp_path / "reports")
+    path = site.build_campaign(campaign, tmp_path / "tables", tmp_path / "reports", VARIANTS, {})
+    ((reason,),) = duckdb.sql(
+        f"SELECT DISTINCT exclusion_reason FROM read_parquet('{tmp_path}/tables/runs/**/*.parquet') WHERE excluded"
+    ).fetchall()
+    text = Page(path).text
+    assert f"6 of 6 planned runs collected; 1 excluded (run 2 of Direct at 100: {reason}), so the figures" in text
+
+
 def test_a_page_says_what_it_rests_on(made_site):
     assert "18 of 18 planned runs collected; 0 excluded." in Page(made_site.page("good")).text
     text = Page(made_site.page("hostile")).text

@@ -109,6 +109,7 @@ def test_an_open_campaign_is_in_progress_beside_the_newest_complete_one(tmp_path
     build_index(campaigns, tables, reports, VARIANTS, {})
     html = (reports / "index.html").read_text()
     assert html.count('<li class="card"') == 1
+    assert "The first complete campaign: nothing to compare it with." in html
     assert "21 November 2026, 11:30 UTC" in html and re.search(r'<progress max="6" value="5"', html)
     assert re.search(r"5 of 6 runs, about [0-9.]+ (s|min) of load left", text_of(html))
 

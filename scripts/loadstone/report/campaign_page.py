@@ -49,7 +49,7 @@ from loadstone.report.queries import Queries, Row, in_order, querying
 from loadstone.report.run_findings import RunFindings
 from loadstone.report.site_layout import slug
 from loadstone.tables import layout
-from loadstone.text import at, rate_text
+from loadstone.text import at, listed, rate_text
 
 ERRORS = {
     "http_503_by_proxy": "HTTP 503 from a proxy",
@@ -266,6 +266,7 @@ def _across_load(page: CampaignPage, cells: Sequence[Row], errors: Sequence[Row]
 
 
 _MOST_SHAPES = 3
+_MOST_NAMED = 2  # excluded runs that are named at the top
 
 
 def runs_used(page: CampaignPage) -> str:
@@ -273,7 +274,7 @@ def runs_used(page: CampaignPage) -> str:
     # A run of which only the load generator's report is left is valid in comparisons, but not here.
     reported = sum(run["evidence"] != "raw" and not run["excluded"] for run in page.runs)
     valid = len(page.runs) - len(page.excluded) - reported
-    excluded = f"{len(page.excluded):,} excluded"
+    excluded = f"{len(page.excluded):,} excluded{_one_reason(page)}"
     if reported:
         excluded += f"; {reported:,} with only the load generator's report, which no other figure includes"
     if page.runs and reported == len(page.runs):
@@ -290,6 +291,15 @@ def runs_used(page: CampaignPage) -> str:
     return f"{text}, so the figures are based on {counted(valid, 'run')}."
 
 
+def _one_reason(page: CampaignPage) -> str:
+    """Which runs are excluded and why, in brackets, where that is one reason and few runs."""
+    texts = {run["exclusion_reason"] for run in page.excluded}
+    if len(texts) != 1 or len(page.excluded) > _MOST_NAMED or None in texts:
+        return ""
+    names = (f"run {run['run']} of {page.labels[run['variant']]} at {rate_text(run['rate'])}" for run in page.excluded)
+    return f" ({listed(names)}: {texts.pop().rstrip('.')})"
+
+
 def in_brief(page: CampaignPage) -> str:
     """What was measured and how, in one line."""
     per_cell = span(cell["n_runs"] for cell in page.cells)
@@ -303,7 +313,7 @@ def in_brief(page: CampaignPage) -> str:
         f"{counted(len(page.rates), 'load')}{loads}",
         f"{each} of {lasted}" if each and lasted else each,
         f"{models} load" if models else "",
-        generators,
+        " ".join(filter(None, (generators, measurement.machine_text(page.described)))),
         f"{sum(run['requests'] or 0 for run in page.runs):,} requests" if page.runs else "",
         "in several parts" if _parts(page) else "",
         numbers.INCOMPLETE if page.campaign.is_open else "",

@@ -135,7 +135,7 @@ class Finding:
             return f"{self.variant} is equivalent to {self.baseline} {where}: {what} {change} {bounds}, {within}."
         size = f"{change} {bounds}".strip() if self.ratio is not None else "unknown"
         relative = f"{self.variant} relative to {self.baseline} {where}: {what} {size}"
-        return f"{relative}{self._one_run_text()}: inconclusive."
+        return f"{relative}{self._few_runs_text()}: inconclusive."
 
     @property
     def is_certain(self) -> bool:
@@ -185,10 +185,12 @@ class Finding:
         low, high = sorted(-end for end in ends) if self.verdict == FASTER else ends
         return f"{text} {interval(low, high, lambda end: latency_text(end, unit, self.resolution_ns))}"
 
-    def _one_run_text(self) -> str:
-        """``, one run each`` where that is why it is inconclusive."""
+    def _few_runs_text(self) -> str:
+        """``, one run each`` or ``, too few runs`` where that is why it is inconclusive."""
         codes = {each.code for each in reasons.of_row(self.row)}
-        return ", one run each" if reasons.ONE_RUN in codes and self.row["n_runs"] == 1 else ""
+        if reasons.ONE_RUN in codes and self.row["n_runs"] == 1:
+            return ", one run each"
+        return ", too few runs" if reasons.FEW_RUNS in codes else ""
 
 
 def findings(

@@ -140,6 +140,16 @@ def _short(version: str) -> str:
     return number[0] if number else version
 
 
+def machine_text(cells: Sequence[Described]) -> str:
+    """``on Linux with 2 CPUs``; empty where it was not recorded, or differs between runs."""
+    recorded = [record for cell in cells for record in cell.records.values()]
+    systems = {(record.system or "").partition("-")[0] for record in recorded}
+    cpus = {record.cpus for record in recorded}
+    if len(systems) != 1 or len(cpus) != 1 or not (system := systems.pop()) or not (number := cpus.pop()):
+        return ""
+    return f"on {system} with {counted(int(number), 'CPU')}"
+
+
 def _machine(recorded: Sequence[RunRecord]) -> Iterator[tuple[str, str]]:
     yield "Machine", joined(record.system for record in recorded)
     yield "CPUs", span(record.cpus for record in recorded)

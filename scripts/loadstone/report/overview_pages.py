@@ -45,15 +45,15 @@ _MOST_MARKS = 100_000  # runs of a site beyond which maps hold numbers instead o
 # State of a run (page_quality.sql) -> its mark, what a count of them is called, and what it means. The marks differ in
 # shape, not in colour alone.
 STATES = {
-    "collected": ("■", "Valid, no tag suggested", "has a valid result"),
+    "collected": ("■", "Valid, no tag suggested", "in all statistics"),
     "suggested": (
         "◆",
         "Valid, a tag suggested",
-        "has a valid result, and a tag is suggested for it or its cell",
+        "in all statistics; a tag is suggested for it or its cell",
     ),
-    "excluded": ("◇", "Excluded", "has a result that no statistic includes"),
-    "failed": ("✕", "Failed", "was attempted without a result"),
-    "missing": ("□", "Missing", "was planned but never attempted"),
+    "excluded": ("◇", "Excluded", "in no statistic"),
+    "failed": ("✕", "Failed", "attempted without a result"),
+    "missing": ("□", "Missing", "planned but never attempted"),
 }
 _WITH_PROBLEMS = ("suggested", "excluded", "failed", "missing")
 

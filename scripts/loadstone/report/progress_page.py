@@ -37,7 +37,7 @@ _MOST_MARKS = 4000  # runs beyond which cells hold numbers instead of one mark p
 _SLACK_S = 120.0  # the delay that is allowed on a busy machine before the page says that the sweep has stopped
 
 # State of a run -> its mark and its name. The marks differ in shape, not in colour alone.
-STATES = {"collected": "■", "failed": "✕", "now": "◉", "to come": "□"}
+STATES = {"collected": "■", "failed": "✕", "now": "◉", "planned": "□"}
 
 Log = Callable[[str], None]
 
@@ -227,4 +227,4 @@ def _state(progress: Progress, unsuccessful: Set[Run], run: Run) -> str:
         return "now"
     if run in progress.collected:
         return "collected"
-    return "failed" if run in unsuccessful else "to come"
+    return "failed" if run in unsuccessful else "planned"

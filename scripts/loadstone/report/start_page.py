@@ -174,7 +174,7 @@ def cards(queries: Queries, entries: Sequence[Entry]) -> list[dict[str, Any]]:
         {
             "entry": entry,
             "others": len(group) - 1,
-            "changes": _changes(changes[entry["key"]], entry["labels"]),
+            "changes": _changes(changes[entry["key"]], entry["labels"]) or _first(entry, group),
             "in_progress": next(map(_in_progress, filter(_is_begun, group)), None),
         }
         for entry, group in shown
@@ -200,6 +200,12 @@ def _changes(rows: Sequence[Row], labels: Mapping[str, str]) -> str:
     more = f", and {counted(len(changed) - 1, 'more change')}" if len(changed) > 1 else ""
     variant = labels.get(largest["variant"], largest["variant"])
     return f"Since {before}: median of {variant} at {rate_text(largest['rate'])} {size}{more}."
+
+
+def _first(entry: Entry, group: Sequence[Entry]) -> str:
+    """Says that there is no complete campaign before; empty where there is."""
+    complete = [each for each in group if each["campaign"].is_completed and each["held"]]
+    return "The first complete campaign: nothing to compare it with." if complete == [entry] else ""
 
 
 def _is_begun(entry: Entry) -> bool:

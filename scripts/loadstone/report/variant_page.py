@@ -225,14 +225,14 @@ def _found(changes: Sequence[Row], page: VariantHistory) -> str:
         return "There is only one campaign, so there are no changes yet." if page.rows else ""
     if not changes:
         short = sum(length < LEAST_TO_ESTIMATE for length in lengths.values())
-        text = f"No level change in any of {counted(n_series, 'series', 'series')} of figures"
-        unsure = f"; {short:,} of them have fewer than {LEAST_TO_ESTIMATE} campaigns, too few to detect small changes"
-        return f"{text}{unsure if short else ''}."
+        text = f"No figure changed its level ({counted(n_series, 'figure')} by load and statistic)"
+        unsure = f"; {'all' if short == n_series else f'{short:,}'} have fewer than {LEAST_TO_ESTIMATE} campaigns, "
+        return f"{text}{f'{unsure}too few to detect small changes' if short else ''}."
     last = changes[0]
     n_changed = len({_series(row) for row in changes})
     return (
-        f"{n_changed:,} of {counted(n_series, 'series', 'series')} of figures change their level, last on "
-        f"{moment(last['timestamp'])}."
+        f"{n_changed:,} of {counted(n_series, 'figure')} changed {'its' if n_changed == 1 else 'their'} level, last "
+        f"{label(last['statistic']).lower()} at {rate_text(last['rate'])} on {moment(last['timestamp'])}."
     )
 
 
