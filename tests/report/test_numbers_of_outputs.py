@@ -243,13 +243,24 @@ def exactly(shown: object, value: float) -> bool:
     return shown is not None and math.isclose(float(shown), value, rel_tol=1e-9, abs_tol=1e-12)
 
 
+def held(digits: int) -> Callable[[object, float], bool]:
+    """A number of a page's data (`numbers.rounded`): cut where rounding it would change what is shown of it."""
+    fits = to_digits(digits)
+
+    def holds(shown: object, value: float) -> bool:
+        step = 10.0 ** (math.floor(math.log10(abs(value))) - digits + 1) if value else 0.0
+        return fits(shown, value) or 0 <= abs(value) - abs(float(str(shown))) < step
+
+    return holds
+
+
 def to_digits(digits: int) -> Callable[[object, float], bool]:
     """A number, or the text of one, with so many significant digits."""
 
     def fits(shown: object, value: float) -> bool:
         found = leading(shown) if isinstance(shown, str) else float(shown)
         if value == 0 or found == 0:
-            return found == value
+            return abs(found - value) < 1e-12  # what is left of subtracting equal binary fractions
         step = 10.0 ** (math.floor(math.log10(abs(value))) - digits + 1)
         return abs(found - value) <= 0.5 * step * (1 + 1e-6)
 
@@ -541,12 +552,12 @@ class Browsed:
         for row in json.loads(self._chart("latency", "Vega-Lite"))["datasets"]["rows"]:
             value = _of(self.made.place(host, at, row["variant"], row["load"]), "p50", 1 / MS)
             where = f"latency {row['variant']} {row['load']}"
-            yield Number("chart as Vega-Lite", where, row["value"], value, to_digits(6))
+            yield Number("chart as Vega-Lite", where, row["value"], value, held(6))
         for row in json.loads(self._chart("effects", "Vega-Lite"))["datasets"]["rows"]:
             after, before = (self.made.place(host, at, name, row["load"]) for name in (row["variant"], "plain"))
             if after.runs:
                 where = f"effects {row['variant']} {row['load']}"
-                yield Number("chart as Vega-Lite", where, row["value"], _change(after, before, "p50"), to_digits(5))
+                yield Number("chart as Vega-Lite", where, row["value"], _change(after, before, "p50"), held(5))
         for row in csv.DictReader(io.StringIO(self._chart("latency", "CSV"))):
             if row["Run"] == "all":
                 variant, load = LABELS[row["Variant"]], float(row["Load (requests/s)"])
