@@ -243,15 +243,18 @@ def exactly(shown: object, value: float) -> bool:
     return shown is not None and math.isclose(float(shown), value, rel_tol=1e-9, abs_tol=1e-12)
 
 
-def held(digits: int) -> Callable[[object, float], bool]:
+def as_page_data(digits: int) -> Callable[[object, float], bool]:
     """A number of a page's data (`numbers.rounded`): cut where rounding it would change what is shown of it."""
     fits = to_digits(digits)
 
-    def holds(shown: object, value: float) -> bool:
-        step = 10.0 ** (math.floor(math.log10(abs(value))) - digits + 1) if value else 0.0
-        return fits(shown, value) or 0 <= abs(value) - abs(float(str(shown))) < step
+    def as_held(shown: object, value: float) -> bool:
+        rounded = float(f"{value:.{digits}g}")
+        if f"{rounded:.3g}" == f"{value:.3g}":
+            return fits(shown, value)
+        step = 10.0 ** (math.floor(math.log10(abs(value))) - digits + 1)
+        return 0 <= abs(value) - abs(float(str(shown))) < step
 
-    return holds
+    return as_held
 
 
 def to_digits(digits: int) -> Callable[[object, float], bool]:
@@ -552,12 +555,12 @@ class Browsed:
         for row in json.loads(self._chart("latency", "Vega-Lite"))["datasets"]["rows"]:
             value = _of(self.made.place(host, at, row["variant"], row["load"]), "p50", 1 / MS)
             where = f"latency {row['variant']} {row['load']}"
-            yield Number("chart as Vega-Lite", where, row["value"], value, held(6))
+            yield Number("chart as Vega-Lite", where, row["value"], value, as_page_data(6))
         for row in json.loads(self._chart("effects", "Vega-Lite"))["datasets"]["rows"]:
             after, before = (self.made.place(host, at, name, row["load"]) for name in (row["variant"], "plain"))
             if after.runs:
                 where = f"effects {row['variant']} {row['load']}"
-                yield Number("chart as Vega-Lite", where, row["value"], _change(after, before, "p50"), held(5))
+                yield Number("chart as Vega-Lite", where, row["value"], _change(after, before, "p50"), as_page_data(5))
         for row in csv.DictReader(io.StringIO(self._chart("latency", "CSV"))):
             if row["Run"] == "all":
                 variant, load = LABELS[row["Variant"]], float(row["Load (requests/s)"])

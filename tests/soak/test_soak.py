@@ -215,7 +215,7 @@ def check_derived(episode: Episode, pristine: Path, folder: Path) -> None:
     assert [name for name in found if found[name] != expected[name]] == []
 
 
-def last(episode: Episode, pristine: Path, folder: Path) -> None:
+def run_episode(episode: Episode, pristine: Path, folder: Path) -> None:
     """An episode, and what must hold after each of its commands and at its end."""
     checkout, kept = episode.checkout, dict[str, str]()
     episode.run("--cores", "1", "open")
@@ -263,7 +263,7 @@ def test_nothing_is_lost_whatever_happens(pristine: Path, tmp_path: Path, plane:
         with kind(pristine, folder, chance, shop) as episode, small_disk(episode.checkout.path / "results"):
             episode.faults |= processes_end(episode) | {"disk is full": disk_is_full(episode)}
             try:
-                last(episode, pristine, folder)
+                run_episode(episode, pristine, folder)
             except BaseException as error:
                 output = (episode.checkout.path / "output.txt").read_text(errors="replace")
                 error.add_note("\n".join([f"make soak SEED={SEED} EPISODE={number}", *episode.log, output[-4000:]]))

@@ -274,7 +274,7 @@ def runs_used(page: CampaignPage) -> str:
     # A run of which only the load generator's report is left is valid in comparisons, but not here.
     reported = sum(run["evidence"] != "raw" and not run["excluded"] for run in page.runs)
     valid = len(page.runs) - len(page.excluded) - reported
-    excluded = f"{len(page.excluded):,} excluded{_one_reason(page)}"
+    excluded = f"{len(page.excluded):,} excluded{_excluded_text(page)}"
     if reported:
         excluded += f"; {reported:,} with only the load generator's report, which no other figure includes"
     if page.runs and reported == len(page.runs):
@@ -291,7 +291,7 @@ def runs_used(page: CampaignPage) -> str:
     return f"{text}, so the figures are based on {counted(valid, 'run')}."
 
 
-def _one_reason(page: CampaignPage) -> str:
+def _excluded_text(page: CampaignPage) -> str:
     """Which runs are excluded and why, in brackets, where that is one reason and few runs."""
     texts = {run["exclusion_reason"] for run in page.excluded}
     if len(texts) != 1 or len(page.excluded) > _MOST_NAMED or None in texts:

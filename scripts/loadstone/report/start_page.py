@@ -174,7 +174,7 @@ def cards(queries: Queries, entries: Sequence[Entry]) -> list[dict[str, Any]]:
         {
             "entry": entry,
             "others": len(group) - 1,
-            "changes": _changes(changes[entry["key"]], entry["labels"]) or _first(entry, group),
+            "changes": _changes(changes[entry["key"]], entry["labels"]) or _first_campaign_text(entry, group),
             "in_progress": next(map(_in_progress, filter(_is_begun, group)), None),
         }
         for entry, group in shown
@@ -202,7 +202,7 @@ def _changes(rows: Sequence[Row], labels: Mapping[str, str]) -> str:
     return f"Since {before}: median of {variant} at {rate_text(largest['rate'])} {size}{more}."
 
 
-def _first(entry: Entry, group: Sequence[Entry]) -> str:
+def _first_campaign_text(entry: Entry, group: Sequence[Entry]) -> str:
     """Says that there is no complete campaign before; empty where there is."""
     complete = [each for each in group if each["campaign"].is_completed and each["held"]]
     return "The first complete campaign: nothing to compare it with." if complete == [entry] else ""
