@@ -145,7 +145,7 @@ def test_what_sent_the_requests_is_named_where_it_differs(project):
     write(project)
     rows = project.rows("SELECT way, level, differs FROM history WHERE statistic = 'mean' ORDER BY started_at")
     assert [row["way"] for row in rows] == [
-        f"open load by {program}, 1 replica" for program in ("vegeta", "4 of paced", "k6")
+        f"open load by {program}, 1 replica" for program in ("vegeta", "vegeta (4 of paced)", "k6")
     ]
     assert {row["level"] for row in rows} == {1}
     assert [row["differs"] for row in rows] == [

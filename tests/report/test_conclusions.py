@@ -10,7 +10,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from loadstone.analysis import reasons
 from loadstone.percentiles import SHOWN_PERCENTILES, STATISTICS, label
-from loadstone.report import chart_rows, figures
+from loadstone.report import chart_rows, conclusions, figures
 from report.concluded import ADDED, HOSTILE, LABEL, LATENCIES, VARIANTS, make
 from report.printed import plain
 from report.test_downloads import save
@@ -54,6 +54,31 @@ def held(found):
         return column[place] if isinstance(column, list) else column
 
     return [{name: of(column, place) for name, column in found["columns"].items()} for place in range(found["n"])]
+
+
+CELLS = [{"rate": 1000.0, "variant": "envoy", "load_model": "closed", "generator": "k6"}]
+
+
+@pytest.mark.parametrize(
+    ("rows", "text"),
+    [
+        ([(2, 47, "runs", 1000.0, "envoy")], "2 of 47 runs, Envoy at 1,000 users"),
+        ([(4, 12, "cells", 1000.0, None)], "4 of 12 cells, at 1,000 users"),
+        ([(1, 2, "cells", None, "envoy")], "1 of 2 cells, Envoy"),
+        ([(9, 47, "runs", None, None)], "9 of 47 runs, in 1 cell"),
+        ([(300, 300, "runs", None, None)], "all runs"),
+        ([(1, 2, "cells", None, None), (1, 2, "cells", None, None)], "1 of 2 cells; 1 more"),
+    ],
+)
+def test_caveats_in_brief_say_how_many_runs_or_cells_they_concern(rows, text):
+    names = "n", "n_of", "counted", "rate", "variant"
+    about = {"claim": "unsettled", "weight": "serious", "text": "Some.", "remedy": "Do.", "cells": CELLS}
+    claims = [about | dict(zip(names, row, strict=True)) for row in rows]
+    groups = conclusions._claims(claims, {"envoy": "Envoy"}.get)
+    incident = ("3 incidents", "incidents")
+    serious, limits = conclusions.caveats_in_brief(groups, [incident])
+    assert serious == ("serious", [("Unsteady runs", "claim-unsettled", text)])
+    assert limits == ("limits", [(*incident, "")])
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -143,6 +143,24 @@ def test_headline_is_about_the_greatest_load_below_saturation():
     assert [each.row["rate"] for each in findings.at_one_load(rows, everywhere, LABELS)] == [1000.0]
 
 
+def test_headline_is_about_a_load_without_marked_differences_if_there_is_one():
+    marked = {"caveats": ["unsettled"]}
+    rows = [row(rate=100.0), row(rate=300.0), row(rate=1000.0, **marked)]
+    assert [each.row["rate"] for each in findings.at_one_load(rows, [], LABELS)] == [300.0]
+    all_marked = [row(rate=rate, **marked) for rate in (100.0, 300.0)]
+    assert [each.row["rate"] for each in findings.at_one_load(all_marked, [], LABELS)] == [300.0]
+    fewer = [*all_marked, row("wasm", rate=100.0), row("wasm", rate=300.0, **marked)]
+    assert {each.row["rate"] for each in findings.at_one_load(fewer, [], LABELS)} == {100.0}
+
+
+def test_ratios_of_one_statistic_have_one_notation():
+    rows = [row(), row("wasm", rate=300.0, ratio=2.0), row(statistic="p99")]
+    found = findings.findings(rows, LABELS)
+    assert found["envoy", "p50", 100.0].change == ("1.50×", "[1.40, 1.60]")
+    assert found["wasm", "p50", 300.0].change == ("2.00×", "[1.90, 2.10]")
+    assert found["envoy", "p99", 100.0].change == ("+50 %", "[+40, +60]")
+
+
 def test_headline_prefers_what_most_variants_have_and_what_is_certain():
     rows = [row(), row("wasm", ratio=1.02, verdict="equivalent"), row(rate=300.0, ratio=3.0)]
     found = findings.at_one_load(rows, [], LABELS)
@@ -203,8 +221,9 @@ def test_matrix_has_failures_where_requests_failed():
 def test_small_plots_share_an_axis():
     found = findings.at_one_load([row(ratio=2.0), row("wasm", ratio=0.5, verdict="faster")], [], LABELS)
     envoy, wasm = findings.plots(found, STYLES)
-    assert envoy["at"] - 80 == pytest.approx(80 - wasm["at"])
-    assert 80 < envoy["from"] < envoy["at"] < envoy["to"] <= 155
+    zero = envoy["zero"]
+    assert zero == wasm["zero"] and envoy["at"] - zero == pytest.approx(zero - wasm["at"], abs=0.2)
+    assert zero < envoy["from"] < envoy["at"] < envoy["to"] <= 155 and wasm["from"] >= 5
     unknown = row(ratio=0.5) | dict.fromkeys(("ratio_low", "ratio_high"))
     (plot,) = findings.plots(findings.at_one_load([unknown], [], LABELS), STYLES)
-    assert (plot["from"], plot["to"]) == (None, None) and plot["at"] < 80
+    assert (plot["from"], plot["to"]) == (None, None) and plot["at"] < plot["zero"]

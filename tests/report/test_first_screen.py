@@ -90,6 +90,14 @@ def test_printed_it_is_two_to_four_pages_with_the_answer_on_the_first(watched, u
     assert left["y"] == right["y"]
 
 
+def test_three_loads_fit_on_a_phone(watched, used):
+    watched.page.set_viewport_size({"width": 400, "height": 850})
+    watched.open(used.as_uri())
+    box = watched.page.locator(".scroll:has(#verdict-matrix)")
+    assert box.evaluate("box => box.scrollWidth <= box.clientWidth")
+    assert box.bounding_box()["y"] < 500
+
+
 def test_the_matrix_follows_the_chosen_statistic(watched, page):
     watched.open(page.as_uri())
     cells, baseline = data_of(page)["matrix"], data_of(page)["baseline_cells"]
@@ -162,21 +170,25 @@ def test_a_table_as_csv_and_markdown(watched, pages):
 
 
 @pytest.mark.skipif(not shutil.which("pdflatex"), reason="pdflatex is not installed")
-def test_a_table_as_latex_compiles(watched, pages, tmp_path):
-    for table in ("#cells-table", "#verdict-matrix"):
-        body = saved(watched, pages[0], "LaTeX", table)
-        packages = "\\usepackage[utf8]{inputenc}\\usepackage{booktabs,amssymb,textcomp}"
-        (tmp_path / "t.tex").write_text(
-            f"\\documentclass{{article}}{packages}\\begin{{document}}{body}\\end{{document}}"
-        )
-        ran = subprocess.run(
-            ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "t.tex"],
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert ran.returncode == 0, ran.stdout[-2000:]
+def test_every_table_as_latex_compiles(watched, page, tmp_path):
+    watched.open(page.as_uri())
+    bodies = []
+    for button in watched.page.locator(".files button", has_text="LaTeX").all():
+        with watched.page.expect_download() as download:
+            button.evaluate("button => button.click()")  # some tables are folded
+        bodies.append(Path(download.value.path()).read_text())
+    assert len(bodies) > 5
+    packages = "\\usepackage[utf8]{inputenc}\\usepackage{booktabs,amssymb,textcomp}"
+    tables = "\\clearpage\n".join(bodies)
+    (tmp_path / "t.tex").write_text(f"\\documentclass{{article}}{packages}\\begin{{document}}{tables}\\end{{document}}")
+    ran = subprocess.run(
+        ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "t.tex"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stdout[-2000:]
 
 
 def test_a_summary_is_one_page_and_always_the_same(page, tmp_path):

@@ -31,8 +31,9 @@ SEED = int(os.environ.get("LOADSTONE_SOAK_SEED") or random.randrange(1_000_000))
 EPISODE = int(os.environ.get("LOADSTONE_SOAK_EPISODE", "0"))  # this one alone
 SERVER = PROJECT / "tests/support/server.py"
 DISK = "48m"
-SWEEP = {"rates": [50, 100], "runs": 2, "duration": "300ms", "timeout": "1s", "give_up_after": 100}
-RUNS = 8
+SWEEP = {"rates": [50, 100], "runs": 4, "duration": "300ms", "timeout": "1s", "give_up_after": 100}
+RUNS = 16
+COMMANDS = 6  # at most
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small file system needs root")
 Fault = Callable[[subprocess.Popen[bytes]], None]
@@ -71,15 +72,29 @@ class Episode:
         assert code == 0, f"exit code {code}"
 
     def interfere(self, process: subprocess.Popen[bytes]) -> None:
-        """One or two faults while a command runs."""
-        for _ in range(self.chance.randint(1, 2)):
+        """One to three faults while a command runs, most of them while a run is collected."""
+        for _ in range(self.chance.randint(1, 3)):
+            if self.chance.random() < 0.75:
+                self._wait_for_a_file(process)
+                longest_s = 1.0
+            else:
+                longest_s = 8.0
             with contextlib.suppress(subprocess.TimeoutExpired):
-                process.wait(self.chance.uniform(0.3, 8))
+                process.wait(self.chance.uniform(0, longest_s))
             if process.poll() is not None:
                 return
             name = self.chance.choice(sorted(self.faults))
             self.say(f"{name}, with {len(self.checkout.results())} runs collected")
             self.faults[name](process)
+
+    def _wait_for_a_file(self, process: subprocess.Popen[bytes]) -> None:
+        """Until the archive has another file or the command has ended, but not for long."""
+        before, until = self._n_files(), time.monotonic() + 5
+        while process.poll() is None and self._n_files() <= before and time.monotonic() < until:
+            time.sleep(0.02)
+
+    def _n_files(self) -> int:
+        return sum(len(names) for _, _, names in os.walk(self.checkout.archive))
 
     def kept(self) -> dict[str, str]:
         """The archive's files under final names, with their SHA-256."""
@@ -219,7 +234,9 @@ def run_episode(episode: Episode, pristine: Path, folder: Path) -> None:
     """An episode, and what must hold after each of its commands and at its end."""
     checkout, kept = episode.checkout, dict[str, str]()
     episode.run("--cores", "1", "open")
-    for _ in range(episode.chance.randint(2, 4)):
+    for _ in range(COMMANDS):
+        if len(checkout.results()) == RUNS:
+            break
         process = episode.start("--cores", "all", *episode.chance.choice([("attacks",), ()]))
         episode.interfere(process)
         episode.say(f"exit code {process.wait(timeout=600)}")

@@ -324,14 +324,13 @@ def test_what_a_preparation_leaves_running_ends_after_the_cleanup(
 ) -> None:
     """A server in a session of its own, as `ssh -f` and many servers are: it is needed until then."""
     target = checkout.declared()["target"]
-    pids = tmp_path / "pids"
-    daemon = f"; setsid sh -c 'echo $$ >> {pids}; exec sleep 1000' &"
+    pids, ready = tmp_path / "pids", tmp_path / "ready"
+    # Until it has a session of its own it ends with the command, so the command waits for it.
+    daemon = f"; rm -f {ready}; setsid sh -c 'echo $$ >> {pids}; > {ready}; exec sleep 1000' &"
+    daemon += f" until test -e {ready}; do sleep 0.1; done"
     is_up = f"; kill -0 $(tail -1 {pids}) && echo up >> {pids}.up"
     for variant in target["variants"].values():
-        variant["prepare"] = [
-            outside.command("prepare", then=daemon),
-            ["sh", "-c", f"until test -s {pids}; do sleep 0.1; done"],
-        ]
+        variant["prepare"] = [outside.command("prepare", then=daemon)]
         variant["cleanup"] = [outside.command("cleanup", then=is_up)]
     checkout.replace(target=target)
     checkout.run("--cores", "1", "open")

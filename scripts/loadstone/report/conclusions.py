@@ -259,6 +259,7 @@ def _claims(rows: Sequence[Row], name: reasons.Naming) -> list[dict[str, Any]]:
                 "claim": claim,
                 "heading": CAVEATS[claim].heading,
                 "anchor": None if claim in seen else f"claim-{claim}",
+                "extent": _extent([row for row in own if row["claim"] == claim], name),
                 "texts": [reasons.renamed(row["text"], name) for row in own if row["claim"] == claim],
                 "remedies": list(dict.fromkeys(row["remedy"] for row in own if row["claim"] == claim)),
             }
@@ -270,17 +271,33 @@ def _claims(rows: Sequence[Row], name: reasons.Naming) -> list[dict[str, Any]]:
     return found
 
 
+def _extent(rows: Sequence[Row], name: reasons.Naming) -> str:
+    """How many runs or cells a caveat concerns, and which: ``2 of 47 runs, Envoy at 1,000 requests/s``."""
+    first, *others = rows
+    n, n_of, cells = first["n"], first["n_of"], first["cells"]
+    text = f"{n:,} of {counted(n_of, first['counted'].removesuffix('s'))}" if n < n_of else f"all {first['counted']}"
+    where = [name(first["variant"])] if first["variant"] is not None else []
+    if first["rate"] is not None:
+        unit = load_unit(cell["load_model"] for cell in cells)
+        where.append(at([first["rate"]], [first["rate"]], unit))
+    if not where and n < n_of and first["counted"] == "runs":
+        where = [f"in {counted(len(cells), 'cell')}"]
+    found = ", ".join(filter(None, (text, " ".join(where))))
+    return f"{found}; {len(others):,} more" if others else found
+
+
 def caveats_in_brief(
     claims: Sequence[Mapping[str, Any]], others: Iterable[tuple[str, str]]
-) -> list[tuple[str, list[tuple[str, str]]]]:
-    """Caveats by weight, the heaviest first: each a text of one line and the anchor of its details.
+) -> list[tuple[str, list[tuple[str, str, str]]]]:
+    """Caveats by weight, the heaviest first: each a text of one line, the anchor of its details, what it concerns.
 
     `claims` are those of `context`. `others` are those in no table, with their anchors.
     """
-    found: dict[str, list[tuple[str, str]]] = {weight: [] for weight in WEIGHTS}
+    found: dict[str, list[tuple[str, str, str]]] = {weight: [] for weight in WEIGHTS}
     for group in claims:
-        found[group["weight"]] += [(kind["heading"], f"claim-{kind['claim']}") for kind in group["kinds"]]
-    found[LIMITS] += others
+        kinds = ((kind["heading"], f"claim-{kind['claim']}", kind["extent"]) for kind in group["kinds"])
+        found[group["weight"]] += kinds
+    found[LIMITS] += ((text, anchor, "") for text, anchor in others)
     return [(weight, own) for weight, own in found.items() if own]
 
 

@@ -346,7 +346,10 @@ def _card(content: Mapping[str, Any]) -> str:
     inner = _CARD_WIDTH - 2 * _EDGE
     plots = content["plots"][:_MAX_PLOT_ROWS]
     rows = [
-        {name: None if row[name] is None else _PLOT_AT + _PLOT_SCALE * row[name] for name in ("at", "from", "to")}
+        {
+            name: None if row[name] is None else _PLOT_AT + _PLOT_SCALE * row[name]
+            for name in ("zero", "at", "from", "to")
+        }
         | {
             "variant": _truncated(row["finding"].variant, _PLOT_AT - _EDGE, 28),
             "colour": on_light(row["style"].colour),
@@ -363,7 +366,6 @@ def _card(content: Mapping[str, Any]) -> str:
         ),
         "about": _truncated(_card_caption(plots), inner, 24) if plots else "",
         "rows": rows,
-        "middle": _PLOT_AT + 80 * _PLOT_SCALE,
         "words_at": _WORDS_AT,
     }
     sizes = {"width": _CARD_WIDTH, "height": _CARD_HEIGHT, "edge": _EDGE, "row": _ROW, "font": FONT}

@@ -17,6 +17,7 @@ from loadstone.analysis.effects import EQUIVALENT, FASTER, FEWER, INCONCLUSIVE, 
 from loadstone.config.variants import Style
 from loadstone.percentiles import ERRORS, LATENCIES, SHOWN_PERCENTILES, label
 from loadstone.report.numbers import (
+    MULTIPLE,
     Row,
     Unit,
     change_text,
@@ -38,18 +39,23 @@ _HEADLINE_STATISTICS = (
 _DIFFERENT = (SLOWER, FASTER)
 _REQUESTS = ("requests", "requests and reports")  # evidence other than reports of tools
 _PLOT_WIDTH = 160  # width of a small plot, in pixels
-_MIN_HALF_SPAN = math.log(1.1)  # half of a small plot's axis, at least
+_PLOT_EDGE = 5  # pixels left free at either end of it
+_MIN_SPAN = math.log(1.1)  # of a small plot's axis on either side of the baseline, at least
 _MAX_DUMBBELLS = 12  # rows of a dumbbell plot, at most
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One row of `effects`, with labels of variants; `resolution_ns` is that of the campaign's latencies."""
+    """One row of `effects`, with labels of variants; `resolution_ns` is that of the campaign's latencies.
+
+    `as_multiple`: its ratio is given as a multiple (``1.80×``), because a ratio next to it is.
+    """
 
     row: Row
     variant: str
     baseline: str
     resolution_ns: float | None = None
+    as_multiple: bool = False
 
     @property
     def verdict(self) -> str:
@@ -111,7 +117,7 @@ class Finding:
     def change(self) -> tuple[str, str]:
         """The difference and its interval (empty without one): ``+25 %`` and ``[+20, +31]``."""
         if not self.is_of_failures:
-            return change_text(self.ratio, self.bounds)
+            return change_text(self.ratio, self.bounds, as_multiple=self.as_multiple)
         low, high = self.row["shift_low"], self.row["shift_high"]
         return points_text(self.shift, None if low is None or high is None else (low, high))
 
@@ -196,13 +202,19 @@ class Finding:
 def findings(
     rows: Iterable[Row], labels: Mapping[str, str], resolution_ns: float | None = None
 ) -> dict[tuple[str, str, float], Finding]:
-    """By variant, statistic and load; of several ways of measuring the first with a verdict."""
+    """By variant, statistic and load; of several ways of measuring the first with a verdict.
+
+    Ratios of one statistic are given in one notation: all as multiples if one of them is.
+    """
+    shown = [row for row in rows if row["variant"] in labels]
+    multiples = {row["statistic"] for row in shown if (row["ratio"] or 0) >= MULTIPLE}
     found: dict[tuple[str, str, float], Finding] = {}
-    for row in rows:
+    for row in shown:
         key = row["variant"], row["statistic"], row["rate"]
-        if row["variant"] in labels and (key not in found or not found[key].row["verdict"]):
+        if key not in found or not found[key].row["verdict"]:
             baseline = labels.get(row["baseline"], row["baseline"])
-            found[key] = Finding(row, labels[row["variant"]], baseline, resolution_ns)
+            as_multiple = row["statistic"] in multiples
+            found[key] = Finding(row, labels[row["variant"]], baseline, resolution_ns, as_multiple)
     return found
 
 
@@ -218,8 +230,8 @@ def at_one_load(
 ) -> list[Finding]:
     """Each variant's difference in a statistic, by default the leading one, at the load that the headline is about.
 
-    That is the greatest load with figures of most variants at which none is saturated: there, latency still describes
-    the variant and not how long the attack took.
+    That is the greatest load with figures of most variants at which none is saturated, because there latency describes
+    the variant and not how long the attack took; before others, one at which no serious caveat marks a difference.
     """
     known = [row for row in rows if row["value"] is not None and row["baseline_value"] is not None]
     known = [row for row in known if row["statistic"] != ERRORS and row["variant"] in labels]
@@ -228,10 +240,9 @@ def at_one_load(
     if not found:
         return []
     saturated = {rate for row in knees for rate in row["beyond"] or ()}
-    variants: dict[float, int] = {}
-    for _, _, rate in found:
-        variants[rate] = variants.get(rate, 0) + 1
-    best = max(variants, key=lambda rate: (rate not in saturated, variants[rate], rate))
+    variants = Counter(rate for _, _, rate in found)
+    marked = Counter(rate for (_, _, rate), each in found.items() if each.has_caveats)
+    best = max(variants, key=lambda rate: (rate not in saturated, variants[rate], -marked[rate], rate))
     own = {variant: finding for (variant, _, rate), finding in found.items() if rate == best}
     return [own[name] for name in labels if name in own]
 
@@ -273,30 +284,36 @@ def titles(
 
 
 def plots(found: Sequence[Finding], styles: Sequence[Style]) -> list[dict[str, Any]]:
-    """Rows of a small plot: each variant's ratio and interval on one logarithmic axis, the baseline in its middle.
+    """Rows of a small plot: each variant's ratio and interval on one logarithmic axis, which has the baseline on it.
 
-    Positions are in pixels of a drawing as wide as `_PLOT_WIDTH`; None without a ratio.
+    Positions are in pixels of a drawing as wide as `_PLOT_WIDTH`, that of the baseline as `zero`; None without a ratio.
     """
     ends = [end for each in found for end in (each.ratio, *(each.bounds or ())) if end and math.isfinite(end)]
-    span = max([_MIN_HALF_SPAN, *(abs(math.log(end)) for end in ends)])
+    logarithms = list(map(math.log, ends))
+    low, high = min([-_MIN_SPAN, *logarithms]), max([_MIN_SPAN, *logarithms])
     places = {style.label: place for place, style in enumerate(styles)}
-    width = _PLOT_WIDTH
 
     def pixel(ratio: float) -> float:
-        bounded = math.log(ratio) if ratio > 0 else -span
-        return round(width / 2 + (width / 2 - 5) * max(-1.0, min(1.0, bounded / span)), 1)
+        at = min(high, math.log(ratio)) if ratio > 0 else low
+        return round(_PLOT_EDGE + (_PLOT_WIDTH - 2 * _PLOT_EDGE) * (at - low) / (high - low), 1)
 
     return [
         {
             "finding": each,
             "place": places[each.variant],
             "style": styles[places[each.variant]],
+            "zero": pixel(1),
             "at": pixel(each.ratio) if each.ratio else None,
             "from": pixel(each.bounds[0]) if each.bounds else None,
             "to": pixel(each.bounds[1]) if each.bounds else None,
         }
         for each in found
     ]
+
+
+def caveats(found: Iterable[Finding]) -> dict[str, str]:
+    """What the marks of these differences stand for: headings of caveats by kind."""
+    return {kind: heading for each in found for kind, heading in each.caveats.items()}
 
 
 def dumbbells(rows: Sequence[Row], knees: Iterable[Row], labels: Mapping[str, str]) -> list[Finding]:
@@ -369,7 +386,7 @@ def matrix(
             name: [[baseline_cell(each, name, rate) for rate in rates] for each in baselines] for name in statistics
         },
         "failures_differ": any(each.verdict in (MORE, FEWER) for each in found.values()),
-        "caveats": {kind: heading for each in found.values() for kind, heading in each.caveats.items()},
+        "caveats": caveats(found.values()),
         "one_of_many": max((each.row["n_compared"] or 0 for each in found.values() if each.is_one_of_many), default=0),
     }
 

@@ -91,19 +91,24 @@ def share(fraction: float | None) -> str:
     return f"{text.rstrip('0').rstrip('.') if '.' in text else text} %"
 
 
+MULTIPLE = 2  # ratios from here on are given as multiples
+
+
 def interval(low: float, high: float, text: Callable[[float], str]) -> str:
     """An interval as pages write it: ``[0.14, 0.16]``."""
     return f"[{text(low)}, {text(high)}]"
 
 
-def change_text(ratio: float | None, bounds: tuple[float, float] | None) -> tuple[str, str]:
+def change_text(
+    ratio: float | None, bounds: tuple[float, float] | None, *, as_multiple: bool = False
+) -> tuple[str, str]:
     """A ratio as a change, and its interval in the same unit, empty without bounds.
 
-    ``+25 %`` and ``[+20, +31]``; from twice on ``2.51×`` and ``[2.40, 2.62]``.
+    ``+25 %`` and ``[+20, +31]``; from `MULTIPLE` on, and with `as_multiple`, ``2.51×`` and ``[2.40, 2.62]``.
     """
     if ratio is None or math.isnan(ratio):
         return "–", ""
-    if ratio >= 2:
+    if as_multiple or ratio >= MULTIPLE:
         return f"{significant(ratio)}×", interval(*bounds, significant) if bounds else ""
     ends = [100 * (each - 1) for each in (ratio, *(bounds or ()))]
     decimals = 0 if max(map(abs, ends)) >= 10 else 1
@@ -275,7 +280,7 @@ def indistinguishable(rows: Sequence[Row], columns: Sequence[str]) -> list[tuple
 
 SHOWN = 200  # problems and excluded runs listed one by one; beyond that their number is given
 
-INCOMPLETE = "incomplete: no completion time was recorded"  # the state of a campaign that is open
+INCOMPLETE = "incomplete: interrupted or still running"  # the state of a campaign that is open
 
 LOAD_MODELS = {
     "open": "open: requests sent on a schedule",

@@ -22,12 +22,14 @@ from loadstone.report.output import partials, run_map, site_context, template_te
 from loadstone.report.queries import Queries, Row, in_order, querying
 from loadstone.report.start_page import (
     OLDER,
+    Entry,
     Key,
     by_campaign,
     campaign_entries,
     cards,
     comparison_entries,
     concluded,
+    newest_complete,
     newest_result,
     write_index,
 )
@@ -214,7 +216,7 @@ def build_index(
     compared = {
         "sources": sources,
         "statistics": series_data.STATISTICS,
-        "data": series_data.page_data(sources),
+        "data": series_data.page_data(sources, _first_compared(entries, sources)),
         **about,
     }
     write_page(reports / series_data.PAGE, "compare.html", compared)
@@ -253,6 +255,13 @@ def _sources(entries: Iterable[Mapping[str, Any]], comparisons: Iterable[Mapping
     return found + [
         (f"comparisons/{each['declared'].id}", f"Comparison: {each['declared'].title}") for each in comparisons
     ]
+
+
+def _first_compared(entries: Sequence[Entry], sources: Sequence[tuple[str, str]]) -> str | None:
+    """The folder of the series that ``compare.html`` opens on: those of the newest complete campaign, if any."""
+    if held := [entry for entry in entries if entry["held"]]:
+        return f"campaigns/{newest_complete(held)['slug']}"
+    return next((folder for folder, _ in sources), None)
 
 
 def _files(names: Iterable[str]) -> set[str]:

@@ -42,10 +42,13 @@ _OF_PAIRS = (
 _ONLY_REPORTS = "only the load generator's report is available, which has no replicates"
 
 
-def page_data(sources: Sequence[tuple[str, str]]) -> dict[str, Any]:
-    """What the script of the page reads; `sources` are folders of the site with such files, and their names."""
+def page_data(sources: Sequence[tuple[str, str]], first: str | None) -> dict[str, Any]:
+    """What the script of the page reads; `sources` are folders of the site with such files, and their names.
+
+    The page opens on the series of the folder `first`.
+    """
     texts = {code: Reason(code).text() for code in _OF_PAIRS}
-    return {"sources": sources, "statistics": STATISTICS, "statistic": "p50", "reasons": texts}
+    return {"sources": sources, "first": first, "statistics": STATISTICS, "statistic": "p50", "reasons": texts}
 
 
 def address(folder: str) -> str:

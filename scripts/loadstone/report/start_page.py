@@ -127,7 +127,12 @@ def _found(rows: Mapping[str, Sequence[Row]], styles: Sequence[Style], resolutio
     effects = conclusions.with_caveats(rows.get("effects", ()), rows.get("claims", ()))
     labels = {style.name: style.label for style in styles}
     found = findings.at_one_load(effects, rows.get("knees", ()), labels, resolution_ns)
-    return {"headline": findings.headline(found), "findings": found, "plots": findings.plots(found, styles)}
+    return {
+        "headline": findings.headline(found),
+        "findings": found,
+        "plots": findings.plots(found, styles),
+        "caveats": findings.caveats(found),
+    }
 
 
 def comparison_entries(
@@ -167,7 +172,7 @@ def cards(queries: Queries, entries: Sequence[Entry]) -> list[dict[str, Any]]:
     groups: dict[tuple[str, str], list[Entry]] = {}
     for entry in entries:
         groups.setdefault(entry["key"][:2], []).append(entry)
-    shown = [(_newest_complete(group), group) for group in list(groups.values())[:CARDS]]
+    shown = [(newest_complete(group), group) for group in list(groups.values())[:CARDS]]
     keys = [list(entry["key"]) for entry, _ in shown]
     changes = by_campaign(queries.rows("page_changes", campaigns=keys, statistic="p50"))
     return [
@@ -181,7 +186,7 @@ def cards(queries: Queries, entries: Sequence[Entry]) -> list[dict[str, Any]]:
     ]
 
 
-def _newest_complete(group: Sequence[Entry]) -> Entry:
+def newest_complete(group: Sequence[Entry]) -> Entry:
     """The newest complete campaign with results; without any, the newest."""
     complete = (entry for entry in group if entry["campaign"].is_completed and entry["held"])
     return next(complete, next((entry for entry in group if entry["held"]), group[0]))

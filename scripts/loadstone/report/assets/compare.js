@@ -225,7 +225,7 @@ window.loadstone = window.loadstone || {};
   function readAddress() {
     const parameters = given();
     const source = (name, otherwise) => (folders.includes(parameters.get(name)) ? parameters.get(name) : otherwise);
-    field("a").value = source("a", folders[0]);
+    field("a").value = source("a", page.first);
     field("b").value = source("b", field("a").value);
     const statistic = parameters.get("stat");
     field("stat").value = statistic in page.statistics ? statistic : page.statistic;
