@@ -285,7 +285,7 @@ def unbroken(text: str) -> str:
 def as_change(shown: str, ratio: float) -> bool:
     """``+25 %`` or ``2.51×``."""
     if shown.endswith("×"):
-        return ratio >= 1.995 and to_digits(3)(shown, ratio)
+        return to_digits(3)(shown, ratio)  # also below 2, where a ratio next to it is above
     decimals = len(shown.partition(".")[2].removesuffix("%").strip())
     return decimals <= 1 and ratio < 2 and abs(leading(shown) - 100 * (ratio - 1)) <= 0.5 * 10**-decimals * (1 + 1e-6)
 

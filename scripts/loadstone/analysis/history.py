@@ -283,7 +283,8 @@ def way_text(cell: Mapping[str, Any]) -> str:
     replicas = f", {number} replica{'' if str(number) == '1' else 's'}" if number else ""
     reported = ", as reported" if cell["evidence"] == REPORTS else ""
     protocol = f", {cell['protocol']}" if cell["protocol"] else ""
-    generator, sent = cell["generator"], cell["sent_alike"]
+    generator = cell["generator"]
+    sent = cell["sent_alike"] or generator
     by = sent if sent.startswith(generator) else f"{generator} ({sent})"
     return f"{cell['load_model']} load by {by}{protocol}{replicas}{reported}"
 
