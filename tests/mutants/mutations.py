@@ -379,8 +379,8 @@ MUTANTS = (
     ),
     Mutant(
         "the headline is about a load below saturation",
-        "key=lambda rate: (rate not in saturated, variants[rate], rate)",
-        "key=lambda rate: (True, variants[rate], rate)",
+        "key=lambda rate: (rate not in saturated, variants[rate], clear[rate], rate)",
+        "key=lambda rate: (True, variants[rate], clear[rate], rate)",
         ("report/test_findings.py::test_headline_is_about_the_greatest_load_below_saturation",),
     ),
     Mutant(

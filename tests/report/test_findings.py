@@ -171,9 +171,12 @@ def test_headline_prefers_what_most_variants_have_and_what_is_certain():
     assert findings.headline([]) is None
 
 
-def test_headline_takes_the_mean_where_there_is_no_median():
+def test_headline_takes_the_mean_where_there_is_no_median_or_hardly_any():
     rows = [row(value=None), row(statistic="mean"), row(statistic="error_fraction")]
     assert [each.row["statistic"] for each in findings.at_one_load(rows, [], LABELS)] == ["mean"]
+    few = [row(), *(row(statistic="mean", rate=rate) for rate in (100.0, 200.0, 300.0))]
+    assert [each.row["statistic"] for each in findings.at_one_load(few, [], LABELS)] == ["mean"]
+    assert [each.row["statistic"] for each in findings.at_one_load(few[:2], [], LABELS)] == ["p50"]
 
 
 def cell(**fields):

@@ -316,7 +316,7 @@ def in_brief(page: CampaignPage) -> str:
         " ".join(filter(None, (generators, measurement.machine_text(page.described)))),
         f"{sum(run['requests'] or 0 for run in page.runs):,} requests" if page.runs else "",
         "in several parts" if _parts(page) else "",
-        numbers.INCOMPLETE if page.campaign.is_open else "",
+        numbers.incomplete(page.overview.get("planned")) if page.campaign.is_open else "",
     ]
     return f"{', '.join(filter(None, parts))}."
 

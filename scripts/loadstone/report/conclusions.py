@@ -275,12 +275,13 @@ def _extent(rows: Sequence[Row], name: reasons.Naming) -> str:
     """How many runs or cells a caveat concerns, and which: ``2 of 47 runs, Envoy at 1,000 requests/s``."""
     first, *others = rows
     n, n_of, cells = first["n"], first["n_of"], first["cells"]
-    text = f"{n:,} of {counted(n_of, first['counted'].removesuffix('s'))}" if n < n_of else f"all {first['counted']}"
+    of_what = "loads" if first["counted"] == "rates" else str(first["counted"])
+    text = f"{n:,} of {counted(n_of, of_what.removesuffix('s'))}" if n < n_of else f"all {of_what}"
     where = [name(first["variant"])] if first["variant"] is not None else []
     if first["rate"] is not None:
         unit = load_unit(cell["load_model"] for cell in cells)
         where.append(at([first["rate"]], [first["rate"]], unit))
-    if not where and n < n_of and first["counted"] == "runs":
+    if not where and n < n_of and of_what == "runs":
         where = [f"in {counted(len(cells), 'cell')}"]
     found = ", ".join(filter(None, (text, " ".join(where))))
     return f"{found}; {len(others):,} more" if others else found

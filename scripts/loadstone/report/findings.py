@@ -35,7 +35,7 @@ SYMBOLS = {SLOWER: "▲", FASTER: "▼", MORE: "▲", FEWER: "▼", EQUIVALENT: 
 _HEADLINE_STATISTICS = (
     "p50",
     *(name for name in LATENCIES if name != "p50"),
-)  # a headline is about the first with figures
+)  # a headline is about the first of them that most variants and loads have
 _DIFFERENT = (SLOWER, FASTER)
 _REQUESTS = ("requests", "requests and reports")  # evidence other than reports of tools
 _PLOT_WIDTH = 160  # width of a small plot, in pixels
@@ -141,7 +141,7 @@ class Finding:
             return f"{self.variant} is equivalent to {self.baseline} {where}: {what} {change} {bounds}, {within}."
         size = f"{change} {bounds}".strip() if self.ratio is not None else "unknown"
         relative = f"{self.variant} relative to {self.baseline} {where}: {what} {size}"
-        return f"{relative}{self._few_runs_text()}: inconclusive."
+        return f"{relative}{self._why_inconclusive()}: inconclusive."
 
     @property
     def is_certain(self) -> bool:
@@ -191,11 +191,13 @@ class Finding:
         low, high = sorted(-end for end in ends) if self.verdict == FASTER else ends
         return f"{text} {interval(low, high, lambda end: latency_text(end, unit, self.resolution_ns))}"
 
-    def _few_runs_text(self) -> str:
-        """``, one run each`` or ``, too few runs`` where that is why it is inconclusive."""
+    def _why_inconclusive(self) -> str:
+        """``, one run each``, ``, too few runs`` or ``, no spread between runs`` where that is why."""
         codes = {each.code for each in reasons.of_row(self.row)}
         if reasons.ONE_RUN in codes and self.row["n_runs"] == 1:
             return ", one run each"
+        if reasons.IDENTICAL_RUNS in codes:
+            return ", no spread between runs"
         return ", too few runs" if reasons.FEW_RUNS in codes else ""
 
 
@@ -231,7 +233,7 @@ def at_one_load(
     """Each variant's difference in a statistic, by default the leading one, at the load that the headline is about.
 
     That is the greatest load with figures of most variants at which none is saturated, because there latency describes
-    the variant and not how long the attack took; before others, one at which no serious caveat marks a difference.
+    the variant and not how long the attack took; before others, that with the most verdicts that no caveat marks.
     """
     known = [row for row in rows if row["value"] is not None and row["baseline_value"] is not None]
     known = [row for row in known if row["statistic"] != ERRORS and row["variant"] in labels]
@@ -241,16 +243,19 @@ def at_one_load(
         return []
     saturated = {rate for row in knees for rate in row["beyond"] or ()}
     variants = Counter(rate for _, _, rate in found)
-    marked = Counter(rate for (_, _, rate), each in found.items() if each.has_caveats)
-    best = max(variants, key=lambda rate: (rate not in saturated, variants[rate], -marked[rate], rate))
+    clear = Counter(
+        rate for (_, _, rate), each in found.items() if each.verdict != INCONCLUSIVE and not each.has_caveats
+    )
+    best = max(variants, key=lambda rate: (rate not in saturated, variants[rate], clear[rate], rate))
     own = {variant: finding for (variant, _, rate), finding in found.items() if rate == best}
     return [own[name] for name in labels if name in own]
 
 
 def _leading(rows: Iterable[Row]) -> str | None:
-    """The statistic that the headline is about: the first of which a variant and its baseline have figures."""
-    known = {row["statistic"] for row in rows if row["value"] is not None and row["baseline_value"] is not None}
-    return next((name for name in _HEADLINE_STATISTICS if name in known), None)
+    """The statistic that the headline is about: the first of which most variants and their baselines have figures."""
+    known = Counter(row["statistic"] for row in rows if row["value"] is not None and row["baseline_value"] is not None)
+    of_most = max((known[name] for name in _HEADLINE_STATISTICS), default=0) / 2
+    return next((name for name in _HEADLINE_STATISTICS if known[name] > of_most), None)
 
 
 def headline(found: Sequence[Finding]) -> Finding | None:

@@ -280,7 +280,11 @@ def indistinguishable(rows: Sequence[Row], columns: Sequence[str]) -> list[tuple
 
 SHOWN = 200  # problems and excluded runs listed one by one; beyond that their number is given
 
-INCOMPLETE = "incomplete: interrupted or still running"  # the state of a campaign that is open
+
+def incomplete(planned: int | None) -> str:
+    """The state of a campaign that is open; `planned` is its number of runs, None if its plan was not recorded."""
+    return "incomplete: no completion time was recorded" if planned is None else "incomplete: interrupted or running"
+
 
 LOAD_MODELS = {
     "open": "open: requests sent on a schedule",

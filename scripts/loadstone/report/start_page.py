@@ -18,7 +18,7 @@ from loadstone.config.comparisons import Comparison
 from loadstone.config.variants import Style, Variants
 from loadstone.report import conclusions, findings
 from loadstone.report.findings import Finding
-from loadstone.report.numbers import INCOMPLETE, LOAD_MODELS, change_text, counted, distinct, minute, moment
+from loadstone.report.numbers import LOAD_MODELS, change_text, counted, distinct, incomplete, minute, moment
 from loadstone.report.output import write_text
 from loadstone.report.queries import Queries, Row
 from loadstone.report.site_layout import INDEX, slug
@@ -85,7 +85,7 @@ def _entry(
         "purpose": purposes.get(key),
         "page": f"campaigns/{slug(campaign)}.html",
         "slug": slug(campaign),
-        "state": _state(campaign),
+        "state": _state(campaign, row["planned"] if row else None),
         "held": row,
         "styles": styles,
         "labels": {style.name: style.label for style in styles},
@@ -104,9 +104,9 @@ def _loads(rates: Sequence[float], unit: str) -> str:
     return f"{', '.join(texts)} {unit}" if texts else ""
 
 
-def _state(campaign: Campaign) -> str:
+def _state(campaign: Campaign, planned: int | None) -> str:
     if campaign.is_open:
-        return INCOMPLETE
+        return incomplete(planned)
     if campaign.is_abandoned:
         return "complete, but its extension was given up" if campaign.is_completed else "given up"
     return "complete"
