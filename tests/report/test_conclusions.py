@@ -66,7 +66,7 @@ CELLS = [{"rate": 1000.0, "variant": "envoy", "load_model": "closed", "generator
         ([(4, 12, "cells", 1000.0, None)], "4 of 12 cells, at 1,000 users"),
         ([(1, 2, "cells", None, "envoy")], "1 of 2 cells, Envoy"),
         ([(9, 47, "runs", None, None)], "9 of 47 runs, in 1 cell"),
-        ([(300, 300, "runs", None, None)], "all runs"),
+        ([(300, 300, "runs", None, None)], "all runs, in 1 cell"),
         ([(1, 2, "cells", None, None), (1, 2, "cells", None, None)], "1 of 2 cells; 1 more"),
     ],
 )
@@ -74,9 +74,11 @@ def test_caveats_in_brief_say_how_many_runs_or_cells_they_concern(rows, text):
     names = "n", "n_of", "counted", "rate", "variant"
     about = {"claim": "unsettled", "weight": "serious", "text": "Some.", "remedy": "Do.", "cells": CELLS}
     claims = [about | dict(zip(names, row, strict=True)) for row in rows]
+    everywhere = dict(zip(names, (2, 2, "cells", None, None), strict=True))
+    claims.append(about | everywhere | {"claim": "few_runs", "weight": "note", "cells": CELLS * 2})
     groups = conclusions._claims(claims, {"envoy": "Envoy"}.get)
     incident = ("3 incidents", "incidents")
-    serious, limits = conclusions.caveats_in_brief(groups, [incident])
+    serious, limits, _ = conclusions.caveats_in_brief(groups, [incident])
     assert serious == ("serious", [("Unsteady runs", "claim-unsettled", text)])
     assert limits == ("limits", [(*incident, "")])
 

@@ -1,4 +1,4 @@
-"""Pages of variants through time, in a real browser."""
+"""Pages of variants over time, in a real browser."""
 
 from urllib.parse import parse_qs, urlparse
 
@@ -117,7 +117,7 @@ def test_the_list_keeps_its_headings_on_a_phone(through_time, watched):
         .first.locator("td")
         .evaluate_all("cells => cells.map((cell) => getComputedStyle(cell, '::before').content)")
     )
-    assert heads == [f'"{name}: "' for name in ("Measured in", "Hosts", "Load", "Levels")]
+    assert heads == [f'"{name}: "' for name in ("Measured in", "Hosts", "Load", "Change of level")]
 
 
 def test_the_table_of_changes_leads_to_the_campaign(through_time, watched):
@@ -147,12 +147,12 @@ def test_a_variant_without_figures_says_so_and_one_that_is_gone_has_no_page(thro
 def test_the_list_says_what_changed_and_shows_text_as_text(through_time, watched):
     watched.open((through_time.reports / "variants.html").as_uri())
     texts = watched.page.locator("tbody tr").all_inner_texts()
-    assert "7 campaigns" in texts[0] and "change in" in texts[0]
-    assert f"odd {SCRIPT.replace('/', '')}" in texts[1] and "2 campaigns" in texts[1] and "no change" in texts[1]
+    assert "7 campaigns" in texts[0] and "last on" in texts[0]
+    assert f"odd {SCRIPT.replace('/', '')}" in texts[1] and "2 campaigns" in texts[1] and "none" in texts[1]
     watched.follow(watched.page.locator("tbody a").nth(1))
-    assert watched.page.locator("h1").inner_text().startswith(f"odd {SCRIPT.replace('/', '')} through time")
+    assert watched.page.locator("h1").inner_text().startswith(f"odd {SCRIPT.replace('/', '')} over time")
     n = len(LATENCIES)
-    said = f"No figure changed its level ({n} figures by load and statistic); all have fewer than 4 campaigns"
+    said = f"No change of level detected in {n} histories (one per load and statistic); all have fewer than 4 campaigns"
     assert said in watched.page.locator("main").inner_text()
     assert watched.complaints == []
 

@@ -34,7 +34,7 @@ def start(tmp_path: Path, body: str, **variables: str) -> subprocess.Popen[str]:
 
 
 def test_ctrl_c_shows_no_traceback_and_cleans_up(tmp_path: Path) -> None:
-    process = start(tmp_path, "time.sleep(600)")
+    process = start(tmp_path, "time.sleep(60)")
     assert process.stderr is not None and process.stderr.readline() == "ready\n"
     process.send_signal(signal.SIGINT)
     rest = process.communicate()[1]
@@ -43,7 +43,7 @@ def test_ctrl_c_shows_no_traceback_and_cleans_up(tmp_path: Path) -> None:
 
 
 def test_sigterm_cleans_up(tmp_path: Path) -> None:
-    process = start(tmp_path, "time.sleep(600)")
+    process = start(tmp_path, "time.sleep(60)")
     assert process.stderr is not None and process.stderr.readline() == "ready\n"
     process.send_signal(signal.SIGTERM)
     rest = process.communicate()[1]
@@ -54,7 +54,7 @@ def test_sigterm_cleans_up(tmp_path: Path) -> None:
 def test_on_another_machine_it_ends_with_its_command(tmp_path: Path, next_command: str | None) -> None:
     plan = tmp_path / "plan.json"
     Requested("this", {}, {}, "1").write(plan)
-    process = start(tmp_path, "time.sleep(600)", LOADSTONE_COMMAND="this", LOADSTONE_REQUESTED=str(plan))
+    process = start(tmp_path, "time.sleep(60)", LOADSTONE_COMMAND="this", LOADSTONE_REQUESTED=str(plan))
     assert process.stderr is not None and process.stderr.readline() == "ready\n"
     if next_command:
         Requested(next_command, {}, {}, "1").write(plan)

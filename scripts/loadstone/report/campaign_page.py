@@ -303,20 +303,21 @@ def _excluded_text(page: CampaignPage) -> str:
 def in_brief(page: CampaignPage) -> str:
     """What was measured and how, in one line."""
     per_cell = span(cell["n_runs"] for cell in page.cells)
-    each = f"{per_cell} {'run' if per_cell == '1' else 'runs'} each" if per_cell else ""
+    each = f"{per_cell} {'run' if per_cell == '1' else 'runs'} per variant and load" if per_cell else ""
     lasted = _durations(run["duration_s"] for run in page.runs)
     models = joined(run["load_model"] for run in page.runs)
     generators = joined(" ".join(filter(None, (cell.generator, cell.generator_version))) for cell in page.metadata)
     loads = f" ({span(page.rates)} {page.load_unit})" if page.rates else ""
+    has_failed = any(not row["collected"] for row in page.sections["failures"])
     parts = [
         counted(len(page.styles), "variant"),
         f"{counted(len(page.rates), 'load')}{loads}",
-        f"{each} of {lasted}" if each and lasted else each,
+        f"{each}, {lasted} each" if each and lasted else each,
         f"{models} load" if models else "",
         " ".join(filter(None, (generators, measurement.machine_text(page.described)))),
         f"{sum(run['requests'] or 0 for run in page.runs):,} requests" if page.runs else "",
         "in several parts" if _parts(page) else "",
-        numbers.incomplete(page.overview.get("planned")) if page.campaign.is_open else "",
+        numbers.incomplete(page.overview, has_failed=has_failed) if page.campaign.is_open else "",
     ]
     return f"{', '.join(filter(None, parts))}."
 

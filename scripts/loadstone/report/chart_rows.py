@@ -464,13 +464,13 @@ def latency_over_time(found: Iterable[Row], styles: Sequence[Style], unit: Unit)
     return columns(_in_order(rows, styles, "variant", "time"))
 
 
-# --- through time -----------------------------------------------------------------------------------------------------
+# --- over time --------------------------------------------------------------------------------------------------------
 
 _NOTE_LINES, _LONGEST_NOTE = 3, 60
 
 
 def history(points: Sequence[Row], level_text: Callable[[Row], str]) -> dict[str, Columns]:
-    """Figures of a variant through time on one host, at one load and of one statistic, and where their level changes.
+    """Figures of a variant over time on one host, at one load and of one statistic, and where their level changes.
 
     `points` are in the order of time, with a place for ``variant``, which is a way of measuring; `level_text` gives
     the value of a row's level with its unit.

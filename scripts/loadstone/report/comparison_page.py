@@ -198,7 +198,8 @@ def context(page: ComparisonPage) -> dict[str, Any]:
         "compare_address": series_data.address(f"comparisons/{page.comparison.id}"),
         "title": page.comparison.title,
         "heading": page.comparison.title,
-        "lead": f"A comparison of campaigns: {page.comparison.app} on {' and '.join(page.comparison.hosts)}",
+        "lead": f"{counted(len(page.campaigns), 'campaign')} of {page.comparison.app} on "
+        f"{' and '.join(page.comparison.hosts)}",
         "facts": facts(page),
         "runs_used": runs_used(page),
         "refusals": selection.refusals,

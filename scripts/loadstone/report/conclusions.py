@@ -252,6 +252,7 @@ def _claims(rows: Sequence[Row], name: reasons.Naming) -> list[dict[str, Any]]:
     """By weight and kind, heaviest first: heading, texts and remedies."""
     found: list[dict[str, Any]] = []
     seen: set[str] = set()
+    n_cells = max((len(row["cells"]) for row in rows), default=0)
     for weight, what in WEIGHTS.items():
         own = [row for row in rows[:SHOWN] if row["weight"] == weight]
         kinds = [
@@ -259,7 +260,7 @@ def _claims(rows: Sequence[Row], name: reasons.Naming) -> list[dict[str, Any]]:
                 "claim": claim,
                 "heading": CAVEATS[claim].heading,
                 "anchor": None if claim in seen else f"claim-{claim}",
-                "extent": _extent([row for row in own if row["claim"] == claim], name),
+                "extent": _extent([row for row in own if row["claim"] == claim], name, n_cells),
                 "texts": [reasons.renamed(row["text"], name) for row in own if row["claim"] == claim],
                 "remedies": list(dict.fromkeys(row["remedy"] for row in own if row["claim"] == claim)),
             }
@@ -271,8 +272,11 @@ def _claims(rows: Sequence[Row], name: reasons.Naming) -> list[dict[str, Any]]:
     return found
 
 
-def _extent(rows: Sequence[Row], name: reasons.Naming) -> str:
-    """How many runs or cells a caveat concerns, and which: ``2 of 47 runs, Envoy at 1,000 requests/s``."""
+def _extent(rows: Sequence[Row], name: reasons.Naming, n_cells: int) -> str:
+    """How many runs or cells a caveat concerns, and which: ``2 of 47 runs, Envoy at 1,000 requests/s``.
+
+    `n_cells` are the most cells that any caveat of the page concerns.
+    """
     first, *others = rows
     n, n_of, cells = first["n"], first["n_of"], first["cells"]
     of_what = "loads" if first["counted"] == "rates" else str(first["counted"])
@@ -281,7 +285,7 @@ def _extent(rows: Sequence[Row], name: reasons.Naming) -> str:
     if first["rate"] is not None:
         unit = load_unit(cell["load_model"] for cell in cells)
         where.append(at([first["rate"]], [first["rate"]], unit))
-    if not where and n < n_of and of_what == "runs":
+    if not where and of_what == "runs" and len(cells) < n_cells:
         where = [f"in {counted(len(cells), 'cell')}"]
     found = ", ".join(filter(None, (text, " ".join(where))))
     return f"{found}; {len(others):,} more" if others else found

@@ -191,7 +191,7 @@ def _at_load(page: Page, load: str) -> Iterator[Figure]:
 
 
 def _over_campaigns(page: Page, loads: Sequence[str]) -> Iterator[Figure]:
-    """The charts of a variant through time: on each host, at each of the loads."""
+    """The charts of a variant over time: on each host, at each of the loads."""
     for host, load, name in product(page.data["choices"]["host"], loads, page.data["statistics"]):
         found = page.charts["history"].get(host, {}).get(load, {}).get(name, {})
         rows = _with_kinds(change=page.rows(found.get("changes")), point=page.rows(found.get("points")))

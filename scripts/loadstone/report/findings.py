@@ -192,12 +192,12 @@ class Finding:
         return f"{text} {interval(low, high, lambda end: latency_text(end, unit, self.resolution_ns))}"
 
     def _why_inconclusive(self) -> str:
-        """``, one run each``, ``, too few runs`` or ``, no spread between runs`` where that is why."""
+        """``, one run each``, ``, too few runs`` or ``, all runs identical`` where that is why."""
         codes = {each.code for each in reasons.of_row(self.row)}
         if reasons.ONE_RUN in codes and self.row["n_runs"] == 1:
             return ", one run each"
         if reasons.IDENTICAL_RUNS in codes:
-            return ", no spread between runs"
+            return ", all runs identical"
         return ", too few runs" if reasons.FEW_RUNS in codes else ""
 
 
@@ -274,8 +274,8 @@ def titles(
     """Titles of charts that state what was found, by chart and statistic; none where nothing is certain."""
     latency, effects = {}, {}
     for statistic in LATENCIES:
-        certain = [each for each in at_one_load(rows, knees, labels, resolution_ns, statistic) if each.is_certain]
-        if largest := headline(certain):
+        largest = headline(at_one_load(rows, knees, labels, resolution_ns, statistic))
+        if largest and largest.is_certain:
             own = [row for row in rows if row["variant"] == largest.row["variant"] and row["statistic"] == statistic]
             same = [each for each in findings(own, labels).values() if each.verdict == largest.verdict]
             latency[statistic] = largest.title

@@ -281,9 +281,16 @@ def indistinguishable(rows: Sequence[Row], columns: Sequence[str]) -> list[tuple
 SHOWN = 200  # problems and excluded runs listed one by one; beyond that their number is given
 
 
-def incomplete(planned: int | None) -> str:
-    """The state of a campaign that is open; `planned` is its number of runs, None if its plan was not recorded."""
-    return "incomplete: no completion time was recorded" if planned is None else "incomplete: interrupted or running"
+def incomplete(held: Row, *, has_failed: bool) -> str:
+    """The state of an open campaign, from its row of ``page_campaigns.sql``.
+
+    No command of this checkout collects it while its pages are made.
+    """
+    if held.get("planned") is None:
+        return "incomplete: no completion time was recorded"
+    if has_failed:
+        return "incomplete: runs failed"
+    return "interrupted" if held["planned_collected"] else "no run collected yet"
 
 
 LOAD_MODELS = {

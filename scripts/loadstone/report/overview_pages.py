@@ -50,13 +50,14 @@ STATES = {
     "collected": ("■", "Valid, no tag suggested", "in all statistics"),
     "suggested": (
         "◆",
-        "Valid, a tag suggested",
-        "in all statistics; a tag is suggested for it or its cell",
+        "Valid, tag suggested",
+        "in all statistics; see the suggestion",
     ),
     "excluded": ("◇", "Excluded", "in no statistic"),
     "failed": ("✕", "Failed", "attempted without a result"),
     "missing": ("□", "Missing", "planned but never attempted"),
 }
+_MOST_REASONS = 3  # of exclusion, at the top
 _WITH_PROBLEMS = ("suggested", "excluded", "failed", "missing")
 
 
@@ -88,10 +89,17 @@ def quality_context(queries: Queries, entries: Sequence[Mapping[str, Any]], outs
         "total": total,
         "quality_text": _quality_text(total, n_problems, n_suggestions),
         "campaigns": campaigns,
+        "most_excluded": _most_excluded(campaigns),
         "shown": SHOWN,
         "outside": outside[:OUTSIDE],
         "n_outside": len(outside),
     }
+
+
+def _most_excluded(campaigns: Sequence[Mapping[str, Any]]) -> list[tuple[Mapping[str, Any], Row]]:
+    """The reasons for which most runs are excluded, each with its campaign."""
+    found = [(each, row) for each in campaigns for row in each["exclusions"]]
+    return sorted(found, key=lambda pair: -pair[1]["n_runs"])[:_MOST_REASONS]
 
 
 def _count(rows: Sequence[Row], name: str) -> int:
@@ -124,9 +132,9 @@ def _quality_text(total: Mapping[str, int], n_problems: int, n_suggestions: int)
     """What the start page says about the page of data quality."""
     has_gaps = total["excluded"] or total["failed"] or total["missing"]
     parts = [
-        "says why runs are excluded or missing" if has_gaps else "shows every run",
+        "lists why runs are excluded or missing" if has_gaps else "lists every run",
         f"names {counted(n_problems, 'problem')}" if n_problems else "",
-        f"has {counted(n_suggestions, 'suggested tag')}" if n_suggestions else "",
+        f"suggests {counted(n_suggestions, 'tag')}" if n_suggestions else "",
     ]
     *most, last = filter(None, parts)
     return f"{', '.join(most)} and {last}" if most else last
@@ -203,6 +211,7 @@ def build_index(
         "comparisons": [entry for entry in listed if entry["n_held"]],
         "absent": [entry for entry in listed if not entry["n_held"]],
         "dumps": traced(dumps),
+        "n_incomplete": sum(entry["campaign"].is_open for entry in entries),
         "n_requests": sum(entry["held"]["n_requests"] for entry in entries if entry["held"]),
         "symbols": findings.SYMBOLS,
         "progress": progress_page.NAME if is_open else None,

@@ -208,11 +208,11 @@ def _headline(progress: Progress, state: str, ended: str | None) -> str:
         return f"All {counted(progress.total, 'planned run')} collected."
     missing = counted(len(progress.missing), "planned run")
     if state == "stopped":
-        return f"Stopped: {ended or 'the command has ended'}. {missing} without a result."
+        return f"Stopped: {ended or 'the command has ended'}. {missing} missing."
     if progress.wait:
         return f"Under way, but waiting: {progress.wait}."
     if progress.now is None:
-        return f"Under way; {missing} without a result."
+        return f"Under way; {missing} missing."
     return f"Under way: {run_records.PHASES.get(progress.phase, progress.phase)}."
 
 

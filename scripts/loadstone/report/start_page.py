@@ -79,13 +79,14 @@ def _entry(
     styles = distinct(variants.styles(campaign.app, names, [] if all_declared else plan.declared_variants(campaign)))
     models = row["load_models"] if row else []
     own = cells.get(key, [])
+    counts = Counter(run["state"] for cell in own for run in cell["runs"])
     return {
         "campaign": campaign,
         "key": key,
         "purpose": purposes.get(key),
         "page": f"campaigns/{slug(campaign)}.html",
         "slug": slug(campaign),
-        "state": _state(campaign, row["planned"] if row else None),
+        "state": _state(campaign, row or {}, counts),
         "held": row,
         "styles": styles,
         "labels": {style.name: style.label for style in styles},
@@ -93,7 +94,7 @@ def _entry(
         "load_unit": load_unit(models),
         "load_models": [LOAD_MODELS.get(model, model).partition(":")[0] for model in models],
         "cells": own,
-        "counts": Counter(run["state"] for cell in own for run in cell["runs"]),
+        "counts": counts,
     }
 
 
@@ -104,9 +105,9 @@ def _loads(rates: Sequence[float], unit: str) -> str:
     return f"{', '.join(texts)} {unit}" if texts else ""
 
 
-def _state(campaign: Campaign, planned: int | None) -> str:
+def _state(campaign: Campaign, held: Row, counts: Counter[str]) -> str:
     if campaign.is_open:
-        return incomplete(planned)
+        return incomplete(held, has_failed=bool(counts["failed"]))
     if campaign.is_abandoned:
         return "complete, but its extension was given up" if campaign.is_completed else "given up"
     return "complete"

@@ -1,4 +1,4 @@
-"""The page of a variant through time, from table `history` alone, and the list of such pages."""
+"""The page of a variant over time, from table `history` alone, and the list of such pages."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -8,7 +8,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from loadstone.archive import Campaign
+from loadstone.archive import Campaign, parse_timestamp
 from loadstone.config.variants import PALETTE, Style, Variants, look
 from loadstone.percentiles import ERRORS, STATISTICS, label, title
 from loadstone.report import chart_rows, charts, numbers, site_layout
@@ -88,8 +88,8 @@ def context(page: VariantHistory, variants: Variants) -> dict[str, Any]:
     loads = sorted({row["rate"] for row in page.rows})
     changes = page.changes
     return {
-        "title": f"{style.label} through time",
-        "heading": f"{style.label} through time",
+        "title": f"{style.label} over time",
+        "heading": f"{style.label} over time",
         "lead": _lead(page, loads, _load_unit(ways)),
         "app": page.app,
         "variant": page.variant,
@@ -99,7 +99,7 @@ def context(page: VariantHistory, variants: Variants) -> dict[str, Any]:
         "load_unit": _load_unit(ways),
         "rates": [(rate_name(rate), rate_text(rate)) for rate in loads],
         "hosts": [(host, host) for host in page.hosts],
-        "found": _found(changes, page),
+        "found": _found(changes, page, unit),
         "changes": [_change(row, unit, page) for row in changes[:SHOWN]],
         "n_changes": len(changes),
         "campaigns": [row | {"page": page.page_of(row)} for row in reversed(page.campaigns)],
@@ -218,21 +218,24 @@ def _by(ratio: float) -> str:
     return f"{100 * (ratio - 1):+.3g} %" if 1 / 2 < ratio < 2 else f"{significant(ratio)} times"
 
 
-def _found(changes: Sequence[Row], page: VariantHistory) -> str:
+def _found(changes: Sequence[Row], page: VariantHistory, unit: Unit) -> str:
     lengths = Counter(map(_series, page.rows))
     n_series = len(lengths)
     if len(page.campaigns) < 2:
         return "There is only one campaign, so there are no changes yet." if page.rows else ""
     if not changes:
         short = sum(length < LEAST_TO_ESTIMATE for length in lengths.values())
-        text = f"No figure changed its level ({counted(n_series, 'figure')} by load and statistic)"
+        text = f"No change of level detected in {n_series:,} histories (one per load and statistic)"
         unsure = f"; {'all' if short == n_series else f'{short:,}'} have fewer than {LEAST_TO_ESTIMATE} campaigns, "
         return f"{text}{f'{unsure}too few to detect small changes' if short else ''}."
     last = changes[0]
     n_changed = len({_series(row) for row in changes})
+    shown = _change(last, unit, page)
+    size = f"{shown['from_to']} ({shown['by']})" if shown["by"] else shown["from_to"]
     return (
-        f"{n_changed:,} of {counted(n_series, 'figure')} changed {'its' if n_changed == 1 else 'their'} level, last "
-        f"{label(last['statistic']).lower()} at {rate_text(last['rate'])} on {moment(last['timestamp'])}."
+        f"The level changed in {n_changed:,} of {n_series:,} histories (one per load and statistic). Last: "
+        f"{label(last['statistic']).lower()} at {rate_text(last['rate'])} {_load_unit([last['way']])}, from {size}, "
+        f"on {moment(last['timestamp'])}."
     )
 
 
@@ -247,7 +250,7 @@ def _lead(page: VariantHistory, loads: Sequence[float], unit: str) -> str:
 
 
 def _from_to(campaigns: Sequence[Row]) -> str:
-    known = [row["started_at"] for row in campaigns if row["started_at"]]
+    known = [moment for row in campaigns if (moment := parse_timestamp(row["timestamp"]))]
     days = [f"{each.day} {each:%B %Y}" for each in (*known[:1], *known[-1:])]
     return " to ".join(dict.fromkeys(days)) or "at no known time"
 
@@ -273,7 +276,7 @@ def build_variants(
     *,
     options: Mapping[str, Any],
 ) -> Path:
-    """Write the page of every variant (app, variant) through time and the list of them; returns the list's path.
+    """Write the page of every variant (app, variant) over time and the list of them; returns the list's path.
 
     Of tables they read `history` alone; the pages of other variants are removed.
     """

@@ -80,7 +80,7 @@ def trace_specifications() -> dict[str, Any]:
 
 
 def history_specifications(styles: Sequence[Style], unit: Unit) -> dict[str, Any]:
-    """Those of a page of a variant through time; `styles` are the ways in which it was measured."""
+    """Those of a page of a variant over time; `styles` are the ways in which it was measured."""
     return _filled("history", styles, unit=unit.symbol)
 
 
