@@ -158,9 +158,12 @@ def test_repeated_numbers_exclude(project):
 @pytest.mark.parametrize(
     ("changes", "expected"),
     [
-        ({"testOptions": {"rate": "200", "duration": "500ms"}}, "says that the rate is 200.0, its folder says '100'"),
-        ({"workloadInfo": {"hostname": "there"}}, "says that the hostname is 'there', its folder says 'here'"),
-        ({"timestamp": "2026-11-21T12:00:00+00:00"}, "says that the timestamp is '2026-11-21T12:00:00+00:00'"),
+        (
+            {"testOptions": {"rate": "200", "duration": "500ms"}},
+            "gives the rate as 200.0, but the folder name says '100'",
+        ),
+        ({"workloadInfo": {"hostname": "there"}}, "gives the hostname as 'there', but the folder name says 'here'"),
+        ({"timestamp": "2026-11-21T12:00:00+00:00"}, "gives the timestamp as '2026-11-21T12:00:00+00:00'"),
     ],
 )
 def test_metadata_that_contradicts_its_path_excludes(project, changes, expected):

@@ -489,7 +489,7 @@ def test_a_run_that_starts_slowly_after_a_warm_up(project):
     write(project, "a", [slow, *(settled(2e6, seed) for seed in range(2, 6))])  # after 1 s of warm-up
     found = one(project, "warmup_inside")
     assert found["weight"] == "limits" and "1 of 5 runs is still warming up" in found["text"]
-    assert found["remedy"].startswith("send a longer warm-up before the test")
+    assert found["remedy"].startswith("use a longer warm-up")
 
 
 def test_variants_of_different_campaigns(project):

@@ -119,7 +119,7 @@ def test_campaigns_of_the_flat_layout_lack_no_completion_file(real: Catalogue) -
 def test_absent_and_unlisted_campaigns(real: Catalogue) -> None:
     demo = ("demo", "here", "2026-11-21T11:00:00+00:00")
     (nothing,) = real.absent([demo])
-    assert nothing == "the catalogue describes 54 campaigns of bookinfo, of which the archive holds none"
+    assert nothing == "the catalogue describes 54 campaigns of bookinfo, but the archive has none of them"
     present = list(real.entries)
     assert real.absent(present) == []
     missing = real.absent(present[1:])
@@ -133,7 +133,8 @@ def test_a_tag_of_an_absent_campaign_is_told() -> None:
     row = {"tag": "BAD", "app": "a", "host": "h", "timestamp": "2026-01-01T00:00:00Z"}
     catalogue = Catalogue({"tags": {"BAD": "bad"}, "tagged": [row, row | {"timestamp": "2027-01-01T00:00:00Z"}]})
     (told,) = catalogue.absent([("a", "h", "2026-01-01T00:00:00Z")])
-    assert told == "the catalogue tags a/h/2027-01-01T00:00:00Z as BAD, which the archive does not hold"
+    where = "a/h/2027-01-01T00:00:00Z"
+    assert told == f"the catalogue tags {where} as BAD, but {where} is not in the archive"
 
 
 @pytest.mark.parametrize(
@@ -208,5 +209,5 @@ def test_a_lost_catalogue_is_an_error_and_not_an_empty_one(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("name", ["exclude", "include"])
 def test_a_configured_tag_must_be_known(real: Catalogue, name: str) -> None:
-    with pytest.raises(LoadstoneError, match=rf"tags.{name}: 'failed' is not a tag"):
+    with pytest.raises(LoadstoneError, match=rf"tags.{name} in the configuration: unknown tag 'failed'"):
         real.excluding(DEFAULT | {name: ["failed"]})

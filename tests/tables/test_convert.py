@@ -215,7 +215,7 @@ def test_a_link_among_the_tables_is_not_followed_out_of_them(project, tmp_path):
     outside.mkdir()
     (project.tables / "requests").mkdir(parents=True)
     (project.tables / "requests/app_dir=demo").symlink_to(outside)
-    with pytest.raises(LoadstoneError, match="leads out of"):
+    with pytest.raises(LoadstoneError, match="resolves to a path outside"):
         project.convert()
     assert [path for path in outside.rglob("*") if path.is_file()] == []
 
@@ -386,6 +386,6 @@ def test_what_vanishes_between_listing_and_reading_is_named(project, three_cells
 def test_worker_processes_give_the_same_tables(project, three_cells, monkeypatch):
     expected = project.rows("SELECT * FROM requests ORDER BY rate, run, seq")
     shutil.rmtree(project.tables)
-    monkeypatch.setattr("loadstone.tables.convert._WORTH_WORKERS_S", 0.0)
+    monkeypatch.setattr("loadstone.tables.convert._MIN_POOL_WORK_S", 0.0)
     assert len(project.convert(workers=2)) == 3
     assert project.rows("SELECT * FROM requests ORDER BY rate, run, seq") == expected

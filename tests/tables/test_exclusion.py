@@ -166,7 +166,7 @@ def test_a_link_to_another_campaign_contradicts_its_metadata(project):
     analyse(project)
     runs = project.rows("SELECT timestamp, excluded, exclusion_reason FROM runs ORDER BY timestamp")
     assert [row["excluded"] for row in runs] == [False, True]
-    assert "says that the timestamp is" in runs[1]["exclusion_reason"]
+    assert "gives the timestamp as" in runs[1]["exclusion_reason"]
 
 
 def test_links_that_lead_nowhere_or_round_in_circles_are_told(project):

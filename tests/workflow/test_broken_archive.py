@@ -93,7 +93,7 @@ def test_nothing_crashes_and_everything_is_named(pristine, tmp_path, monkeypatch
     assert {(f"10/plain/stray {number}", "is not a file of a run") for number in range(STRAYS)} <= named
     assert {
         ("10/plain/3.results.json.zst", "cannot be read: No such file or directory"),
-        ("10/plain/metadata.json", "says that the hostname is 'elsewhere', its folder says 'shiver'"),
+        ("10/plain/metadata.json", "gives the hostname as 'elsewhere', but the folder name says 'shiver'"),
         ("", "the folders 'envoy' and 'istio' are one variant; their runs are combined"),
         ("up", "is neither a rate nor a known file"),
         ("10/pipe", "is not a variant's folder"),
@@ -101,7 +101,7 @@ def test_nothing_crashes_and_everything_is_named(pristine, tmp_path, monkeypatch
         ("30/prose-filter", "cannot be read: Permission denied"),
         (f"bookinfo/shiver/{LOCKED}", "cannot be read: Permission denied"),
     } <= named
-    assert any(f"timestamp is '{BROKEN}', its folder says 'again'" in reason for reason in reasons)
+    assert any(f"timestamp as '{BROKEN}', but the folder name says 'again'" in reason for reason in reasons)
     assert "more belong to no campaign: logs/report/outside.txt" in output
     outside = (checkout.path / "logs/report/outside.txt").read_text()
     for text in ("bookinfo/nobody cannot be read", "bookinfo/loop is not a host's", "circle is not an app's"):

@@ -107,7 +107,7 @@ def test_another_load_can_not_be_an_extension(checkout: Checkout) -> None:
         file.write_text(json.dumps(content))
     assert "were sent by `vegeta attack`" in checkout.run("--cores", "1", "extend", expect=1)
     (checkout.campaign / "abandoned.txt").touch()
-    assert "was given up; remove its abandoned.txt" in checkout.run("--cores", "1", "extend", expect=1)
+    assert "was abandoned; delete its abandoned.txt file" in checkout.run("--cores", "1", "extend", expect=1)
     assert not (checkout.campaign / "extension.1.json").exists()
 
 

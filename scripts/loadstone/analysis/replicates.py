@@ -3,9 +3,9 @@
 Intervals become columns of `cells` and `comparisons`. Replicates of the main stream are written to the internal table
 `replicates`, from which `analysis/conclusions.py` draws conclusions without reading the requests again.
 
-Runs are sorted and then drawn with a seed of campaigns and rate, blocks with a seed that includes the variant. So the
-replicates of two variants whose runs are paired may be subtracted one by one. Drawing any other random number in
-between would break the pairs.
+Runs are sorted and then drawn with a seed derived from campaigns and rate, blocks with one that also includes the
+variant. So the replicates of two variants whose runs are paired may be subtracted one by one. Drawing any other random
+number in between would break the pairs.
 """
 
 import base64
@@ -38,14 +38,14 @@ CELL_CODE = (sql.load("cells"), SHOWN_PERCENTILES, CODE)
 
 
 def ordered(runs: Sequence[Row]) -> list[Row]:
-    """Runs in the order in which replicates draw them: equal positions of two variants are of one block of a sweep."""
+    """Runs in the order in which replicates draw them: equal positions of two variants belong to the same block."""
     return sorted(runs, key=lambda run: (run["host"], run["timestamp"], run["run"], run["variant_dir"]))
 
 
 def cells(
     source: Source, files: Collection[str], runs: Sequence[Row], confidence: float, stream: str | None = None
 ) -> Iterator[Row]:
-    """Rows of `cells.sql` over the requests of the runs of a series, with intervals and (as text) replicates.
+    """Result rows of `cells.sql` for one series, with intervals and (as text) replicates.
 
     There is a row per stream, or only that of `stream`. The requests are in `files`, relative to the tables' folder.
     """

@@ -97,7 +97,9 @@ def _extendable(config: Mapping[str, Any]) -> Campaign:
         if campaign.is_abandoned and not campaign.is_completed:
             continue
         if campaign.is_abandoned:
-            raise LoadstoneError(f"{campaign} was given up; remove its {archive.ABANDONED}, or measure a new campaign")
+            raise LoadstoneError(
+                f"{campaign} was abandoned; delete its {archive.ABANDONED} file, or start a new campaign"
+            )
         if campaign.is_completed or unwritten(campaign):
             return campaign
         raise LoadstoneError(f"{campaign} is still open; `snakemake --cores all` finishes it first")

@@ -132,7 +132,8 @@ def _check_redact(declared: Mapping[str, Any]) -> None:
     named = redact.Names.of({**declared, "keep": []})
     if unknown := [name for name in declared["keep"] if not named.holds(name)]:
         raise LoadstoneError(
-            f"the configuration: redact.keep: {unknown[0]} is not redacted anyway (docs/targets.md lists the names)"
+            f"the configuration: redact.keep lists {unknown[0]}, which would not be redacted in the first place "
+            "(docs/targets.md lists the names)"
         )
 
 

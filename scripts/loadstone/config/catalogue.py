@@ -63,8 +63,8 @@ class Catalogue:
         for name in ("exclude", "include"):
             if unknown := [tag for tag in options.get(name, ()) if tag not in self.tags]:
                 raise LoadstoneError(
-                    f"the configuration: tags.{name}: {unknown[0]!r} is not a tag of config/catalogue.yaml, "
-                    f"which knows {_listed(self.tags)}"
+                    f"tags.{name} in the configuration: unknown tag {unknown[0]!r}; config/catalogue.yaml defines "
+                    f"{_listed(self.tags)}"
                 )
         return sorted(set(options.get("exclude", ())) - set(options.get("include", ())))
 
@@ -76,9 +76,10 @@ class Catalogue:
         for app in sorted(self.apps - apps):
             count = sum(key[0] == app for key in gone)
             what = "campaign" if count == 1 else "campaigns"
-            found.append(f"the catalogue describes {count} {what} of {app}, of which the archive holds none")
+            but = "it is not in the archive" if count == 1 else "the archive has none of them"
+            found.append(f"the catalogue describes {count} {what} of {app}, but {but}")
         found += [
-            f"the catalogue tags {_where(row)} as {row['tag']}, which the archive does not hold"
+            f"the catalogue tags {_where(row)} as {row['tag']}, but {_where(row)} is not in the archive"
             for row in self.tagged
             if row["app"] in apps and not any(_may_apply(row, key) for key in present)
         ]

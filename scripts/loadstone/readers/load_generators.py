@@ -1,8 +1,8 @@
 """Load generators: what the latency of each means, by which clock, how finely. Table `generators`.
 
-Figures of two of them may be compared only with these differences stated: a response that takes long
-to arrive costs vegeta, hey and k6 all of its time, Artillery none of it; a new connection costs vegeta and hey, but
-neither k6 nor Artillery. The module that reads a tool's files says it, in its ``GENERATORS``.
+Figures of two of them may be compared only with these differences stated: vegeta, hey and k6 include the time to
+receive the response, Artillery does not; vegeta and hey include connection setup, k6 and Artillery do not. The module
+that reads a tool's files says it, in its ``GENERATORS``.
 """
 
 from collections.abc import Iterator
@@ -50,7 +50,7 @@ def meaning(generator: str | None) -> tuple[Any, ...]:
 
 
 def resolution_ns(generator: str | None) -> float | None:
-    """The unit in whole multiples of which a tool's latencies come; None where that is not known."""
+    """The resolution of a tool's latencies; None where it is not known."""
     return _generator(generator).resolution_ns
 
 

@@ -65,8 +65,8 @@ ERRORS = {
     "timeout": "Timeout",
     "refused": "Connection refused",
     "reset": "Connection reset or closed",
-    "dns": "Name not resolved",
-    "tls": "TLS failed",
+    "dns": "DNS lookup failed",
+    "tls": "TLS error",
     "client_limit": "Limit of the load generator's machine",
     "no_response": "No response, cause unknown",
 }
@@ -113,9 +113,9 @@ class CampaignPage(ChartedPage):
 def gather(
     queries: Queries, campaign: Campaign, variants: Variants, confidence: float, entry: Mapping[str, Any]
 ) -> CampaignPage:
-    """Ask for everything but what is loaded per rate. `queries` must be about this campaign alone.
+    """Query everything except per-rate data. `queries` must be about this campaign alone.
 
-    `confidence` is that of all intervals; `entry` is what the catalogue says of the campaign.
+    `confidence` is that of all intervals; `entry` is this campaign's catalogue entry.
     """
     cells = numbers.rounded_to_steps(queries.rows("page_cells", with_excluded=False))
     all_cells = numbers.rounded_to_steps(queries.rows("page_cells", with_excluded=True))
@@ -316,7 +316,7 @@ def in_brief(page: CampaignPage) -> str:
         f"{models} load" if models else "",
         " ".join(filter(None, (generators, measurement.machine_text(page.described)))),
         f"{sum(run['requests'] or 0 for run in page.runs):,} requests" if page.runs else "",
-        "in several parts" if _parts(page) else "",
+        "later extended" if _parts(page) else "",
         numbers.incomplete(page.overview, has_failed=has_failed) if page.campaign.is_open else "",
     ]
     return f"{', '.join(filter(None, parts))}."
@@ -353,7 +353,7 @@ def facts(page: CampaignPage) -> list[tuple[str, str]]:
         ("Stages", _stages(cells)),
         ("Runs per cell", span(per_cell)),
         ("Requests", f"{sum(run['requests'] or 0 for run in runs):,}" if runs else ""),
-        ("Latencies in steps of", _steps(runs)),
+        ("Latency resolution", _steps(runs)),
         ("Duration of a run", joined((_durations(run["duration_s"] for run in runs), *map(_iterations, cells)))),
         ("Warm-up", "" if _stages(cells) else _warmup(cells)),
         *_pods(page),
@@ -384,14 +384,14 @@ def _durations(seconds: Iterable[float | None]) -> str:
 
 
 def _iterations(cell: Metadata) -> str:
-    """When a run ends whose users have a number of iterations."""
+    """End condition of runs with a fixed number of iterations per user."""
     if (stage := cell.measured) is None or not stage.iterations:
         return ""
     return f"{counted(stage.iterations, 'iteration')} per user, at most {duration(stage.duration_s)}"
 
 
 def _stages(cells: list[Metadata]) -> str:
-    """The stages of runs that have others than a warm-up and a test; at most a few different ones."""
+    """Stage profiles of runs that have stages besides warm-up and test; at most `_MOST_SHAPES`."""
     shapes = dict.fromkeys(
         ", ".join(map(_stage, cell.stages)) for cell in cells if {stage.name for stage in cell.stages} - {WARMUP, TEST}
     )
@@ -425,7 +425,7 @@ _ENTRY_FIELDS = {"mode": "mode", "runs": "runs", "replicas": "replicas", "rates"
 def annotations_context(
     campaign: Campaign, runs: Sequence[Row], suggestions: Sequence[Row], variants: Variants, entry: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Variables of ``known.html``; `entry` is the catalogue's of this campaign, empty when it has none."""
+    """Variables of ``known.html``; `entry` is this campaign's catalogue entry, empty when there is none."""
     present = {run["variant"] for run in runs}
     carried = Counter(tag for run in runs for tag in run["tags"] or ())
     return {
@@ -458,7 +458,7 @@ def build_campaign(
     """Write the page of one campaign, the data files of its rates and its series; returns the page's path.
 
     `options` is the configuration's ``report`` section; ``title`` names the site,
-    ``confidence`` is that of intervals; `entry` is the catalogue's, if any.
+    ``confidence`` is that of intervals; `entry` is this campaign's catalogue entry, if any.
     Data files of rates that the campaign no longer has are removed.
     """
     name = slug(campaign)

@@ -179,7 +179,10 @@ def png(svg: str, made_by: str) -> bytes:
     width, height = struct.unpack(">II", content[16:24])
     lines = np.frombuffer(zlib.decompress(b"".join(_chunks(content, b"IDAT"))), np.uint8).reshape(height, -1)
     if (lines[:, 0] != 1).any():  # each row holds differences from the pixel before
-        raise LoadstoneError("this version of vl-convert writes PNG files in another way: use that of envs/report.yaml")
+        raise LoadstoneError(
+            "this version of vl-convert writes PNG files in an unsupported format: install the version pinned in "
+            "envs/report.yaml"
+        )
     pixels = np.cumsum(lines[:, 1:].reshape(height, width, 4), axis=1, dtype=np.uint8)[..., :3]
     levels = (np.arange(256, dtype=np.uint16) * 15 + 127) // 255
     red, green, blue = (levels[pixels[..., part]] for part in range(3))

@@ -68,8 +68,9 @@ class Contrast:
     def has_enough_runs(self) -> bool:
         """Whether there may be a verdict.
 
-        Where half of all runs have a burst of slow requests, both runs of one side have one and neither of the other
-        in one case of eight: no test can tell that from a difference.
+        If half of all runs contain a burst of slow requests, then with two runs per side there is a one-in-eight chance
+        that both runs on one side contain one and neither on the other does; no test can distinguish that from a
+        difference.
         """
         return self.n_both >= 2 * LEAST_RUNS
 
@@ -105,11 +106,11 @@ class Contrast:
 
     def p_different(self) -> float:
         """The probability of such a difference or a greater one by chance."""
-        return 2 * student(-abs(self.effect), self.error, self.scaled.freedom)
+        return 2 * t_cdf(-abs(self.effect), self.error, self.scaled.freedom)
 
     def p_equivalent(self, margin: float) -> float:
         """The probability that variants that differ by `margin` (a share) are this close by chance."""
-        return student(abs(self.effect) - float(np.log1p(margin)), self.error, self.scaled.freedom)
+        return t_cdf(abs(self.effect) - float(np.log1p(margin)), self.error, self.scaled.freedom)
 
 
 def pool_errors(contrasts: Sequence[Contrast], variants: Sequence[Hashable]) -> list[Contrast]:
@@ -173,9 +174,10 @@ def contrast(
 def contrast_of_runs(
     baseline: Floats, other: Floats, *, paired: bool, confidence: float, logs: bool = True, step: float = 0.0
 ) -> Contrast | None:
-    """The same from one figure per run, where requests are unknown: Welch's t, or Student's of pairs.
+    """Contrast computed from one value per run, where requests are unknown: Welch's t, or Student's of pairs.
 
-    None also where runs agree to the last digit and no coarse `step` explains it: their spread is unknown.
+    None with fewer than two runs on a side or a latency of 0, and where runs agree to the last digit and no coarse
+    `step` explains it: their spread is unknown.
     """
     sides = (np.asarray(baseline, np.float64), np.asarray(other, np.float64))
     if min(side.size for side in sides) < 2 or (logs and min(side.min() for side in sides) <= 0):
@@ -198,10 +200,11 @@ def agree_by_rounding(step: float, values: Sequence[float]) -> bool:
 def contrast_of_shares(
     shares: Sequence[Floats], requests: Sequence[Floats], *, paired: bool, confidence: float
 ) -> Contrast | None:
-    """The same from a share of each run's `requests`, such as those that failed, of the baseline and the other variant.
+    """Contrast computed from a share of each run's `requests`, such as those that failed, of both variants.
 
     Runs of n requests differ at least by the binomial variance p (1 - p) / n, where p is the share of all requests of
-    both sides, even if the present runs agree better. None also where that is 0: all shares are 0, or 1.
+    both sides, even if the present runs agree better. None where that is 0 (all shares are 0, or 1), a side has fewer
+    than two runs, or a run has no requests.
     """
     sides, numbers = ([np.asarray(side, np.float64) for side in both] for both in (shares, requests))
     sizes = [side.size for side in sides]
@@ -217,14 +220,14 @@ def contrast_of_shares(
 
 
 def _error_of_runs(sides: Sequence[Floats], least: Sequence[float] = (0.0, 0.0), *, paired: bool) -> Spread:
-    """Of the difference of two means over runs; `least` are lower limits of their variances."""
+    """Standard error of the difference of two means over runs; `least` are lower limits of their variances."""
     sizes = [side.size for side in sides]
-    of_sides = [side.mean() for side in sides]
+    means = [side.mean() for side in sides]
     variances = [
-        max(variance_of_mean(side, mean), floor) for side, mean, floor in zip(sides, of_sides, least, strict=True)
+        max(variance_of_mean(side, mean), floor) for side, mean, floor in zip(sides, means, least, strict=True)
     ]
-    of_pairs = max(variance_of_mean(sides[1] - sides[0], max(of_sides)), sum(least)) if paired else None
-    return _combined(variances, of_pairs, sizes)
+    paired_variance = max(variance_of_mean(sides[1] - sides[0], max(means)), sum(least)) if paired else None
+    return _combined(variances, paired_variance, sizes)
 
 
 def variance_of_mean(values: Floats, scale: float) -> float:
@@ -243,16 +246,16 @@ def _error(
 ) -> Spread:
     found = (standard_error(drawn, within, n) ** 2 for (drawn, within), n in zip(draws, sizes, strict=True))
     variances = [max(each, floor) for each, floor in zip(found, least, strict=True)]
-    of_pairs = None
+    paired_variance = None
     if paired:
         (first, first_within), (second, second_within) = draws
-        of_pairs = max(standard_error(second - first, second_within - first_within, sizes[0]) ** 2, sum(least))
-    return _combined(variances, of_pairs, sizes)
+        paired_variance = max(standard_error(second - first, second_within - first_within, sizes[0]) ** 2, sum(least))
+    return _combined(variances, paired_variance, sizes)
 
 
-def _combined(variances: Sequence[float], of_pairs: float | None, sizes: Sequence[int]) -> Spread:
-    if of_pairs is not None:
-        return Spread(float(np.sqrt(of_pairs)), sizes[0] - 1, float(np.sqrt(of_pairs * sizes[0])))
+def _combined(variances: Sequence[float], paired_variance: float | None, sizes: Sequence[int]) -> Spread:
+    if paired_variance is not None:
+        return Spread(float(np.sqrt(paired_variance)), sizes[0] - 1, float(np.sqrt(paired_variance * sizes[0])))
     spread = float(np.sqrt(sum(each * n for each, n in zip(variances, sizes, strict=True))))
     return Spread(float(np.sqrt(sum(variances))), satterthwaite(variances, sizes), spread)
 
@@ -296,7 +299,7 @@ def _contrast(
     )
 
 
-def student(distance: float, error: float, freedom: float) -> float:
+def t_cdf(distance: float, error: float, freedom: float) -> float:
     """The probability of Student's t below `distance` / `error`."""
     from scipy.special import stdtr  # noqa: PLC0415 - for the reason given in bootstrap.py
 

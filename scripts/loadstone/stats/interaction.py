@@ -15,7 +15,7 @@ from math import sqrt
 import numpy as np
 
 from loadstone.stats.bootstrap import Floats, Replicates, standard_error, t_factor
-from loadstone.stats.contrasts import agree_by_rounding, satterthwaite, student, variance_of_mean
+from loadstone.stats.contrasts import agree_by_rounding, satterthwaite, t_cdf, variance_of_mean
 from loadstone.stats.pooled_error import pooled_variances
 
 _SIGNS = (1, -1, -1, 1)  # of bottom, left, right, top
@@ -51,7 +51,7 @@ class Interaction:
 
     def p_different(self) -> float:
         """The probability of such a value, or one farther from 0, by chance."""
-        return 2 * student(-abs(self.value), self.error, self.freedom)
+        return 2 * t_cdf(-abs(self.value), self.error, self.freedom)
 
 
 def pool_errors(found: Sequence[Interaction], diamonds: Sequence[Hashable]) -> list[Interaction]:

@@ -1,12 +1,13 @@
 """Pooled standard errors: the variance between runs of a cell, estimated from its own runs and those of other cells.
 
 Three runs give only a rough estimate of their variance, so intervals by Student's t are wide: with two degrees of
-freedom 4.3 standard errors to either side, corrected for thirty figures 25. All cells of a page are measured on one
-machine, and the logarithms of latencies vary similarly at different loads. So the variances of cells are shrunk towards
-each other: the moderated t of Smyth 2004, *Linear Models and Empirical Bayes Methods for Assessing Differential
-Expression in Microarray Experiments*, Statistical Applications in Genetics and Molecular Biology 3(1). True variances
-of cells are assumed to come from a scaled inverse chi-square distribution (location s0², d0 degrees of freedom), so
-that the variance s² of a cell with d degrees of freedom, and its true variance given s², are
+freedom, a 95 % interval extends 4.3 standard errors to either side, or 25 after correction for thirty comparisons. All
+cells of a page are measured on one machine, and the logarithms of latencies vary similarly at different loads. So the
+variances of cells are shrunk towards each other: the moderated t of Smyth 2004, *Linear Models and Empirical Bayes
+Methods for Assessing Differential Expression in Microarray Experiments*, Statistical Applications in Genetics and
+Molecular Biology 3(1). True variances of cells are assumed to come from a scaled inverse chi-square distribution
+(location s0², d0 degrees of freedom), so that the variance s² of a cell with d degrees of freedom, and its true
+variance given s², are
 
     s² ~ s0² F(d, d0)        (d0 s0² + d s²) / chi²(d0 + d)
 
@@ -100,7 +101,10 @@ def _degrees(most: float) -> tuple[Floats, Floats]:
 
 
 def _log_likelihood(own: Floats, degrees: Floats, location: Floats, prior: Floats) -> Floats:
-    """Of all cells together, shape (locations, priors): the density of log s² where s² / location is F-distributed."""
+    """Joint log likelihood of all cells, shape (locations, priors).
+
+    It is that of log s², where s² / location is F-distributed.
+    """
     from scipy.special import betaln  # noqa: PLC0415
 
     ratio = degrees / prior * (own / location)

@@ -49,7 +49,7 @@ from loadstone.tables.run_files import describe, read_run
 from loadstone.text import times
 
 # Below this much remaining work, worker processes cost more than they save: each imports for half a second or more.
-_WORTH_WORKERS_S = 3.0
+_MIN_POOL_WORK_S = 3.0
 
 _Key = tuple[str, str]
 _Work = list[tuple[CellListing, str]]
@@ -69,7 +69,7 @@ def convert_campaign(
     """
     listing = scan_campaign(campaign)
     for name, why in extension.problems(campaign):
-        listing.add_problem(campaign.path / name, f"{why}, so the part of further runs is unknown")
+        listing.add_problem(campaign.path / name, f"{why}, so it is unknown which part later runs belong to")
     before = load_records(tables, campaign)
     records: dict[_Key, CellRecord] = {}
     work: _Work = []
@@ -124,7 +124,7 @@ def _read(work: _Work, tables: Path, workers: int) -> Iterator[CellRecord]:
     started = time.monotonic()
     for done, (cell, variant) in enumerate(work):
         elapsed_s = time.monotonic() - started
-        if workers > 1 and done and elapsed_s / done * (len(work) - done) > _WORTH_WORKERS_S:
+        if workers > 1 and done and elapsed_s / done * (len(work) - done) > _MIN_POOL_WORK_S:
             yield from _read_in_pool(work[done:], tables, workers)
             return
         yield read_cell(cell, variant, tables)
@@ -259,7 +259,8 @@ class _CellReader(Reading):
             known = problem.startswith(f"{METADATA}: ")
             self.problem(None, METADATA, problem.removeprefix(METADATA).removeprefix(":").strip(), fault=not known)
         for what, named, actual in self._contradictions():
-            self.problem(None, METADATA, f"says that the {what} is {named!r}, its folder says {actual!r}", fault=True)
+            text = f"gives the {what} as {named!r}, but the folder name says {actual!r}"
+            self.problem(None, METADATA, text, fault=True)
         if self.metadata.variant not in (None, self.cell.variant_dir):
             text = f"was collected as {self.metadata.variant!r} and is stored in {self.cell.variant_dir!r}"
             self.problem(None, METADATA, layout.text(text))

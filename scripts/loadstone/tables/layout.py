@@ -100,7 +100,7 @@ def prepare_folder(tables: Path, folder: Path) -> None:
     except OSError as error:
         raise LoadstoneError(f"the folder {folder} cannot be created: {error.strerror}") from None
     if not folder.resolve().is_relative_to(tables.resolve()):
-        raise LoadstoneError(f"{folder} leads out of {tables}: remove the link and run again")
+        raise LoadstoneError(f"{folder} resolves to a path outside {tables}: remove the symbolic link and run again")
 
 
 @contextmanager

@@ -35,7 +35,7 @@ UNSURE_SHARE = 0.05
 _MORE_RUNS = f"measure at least {FEW_RUNS} runs of each variant at each rate"
 _MISSING_RUNS = "collect the missing runs: the same command resumes an open sweep"
 _BALANCED = "no planned run is missing: sweep again, with as many runs of every variant at every load"
-_LONGER_WARMUP = "send a longer warm-up before the test: the one that was sent is too short"
+_LONGER_WARMUP = "use a longer warm-up; the current one is too short"
 
 _MAX_PARTS = 4  # of a text
 _DRIFTING = tuple(shape for shape in run_shape.UNSETTLED if shape != run_shape.WARMING_UP)
@@ -66,7 +66,7 @@ def one_run(evidence: Evidence) -> Iterator[Occurrence]:
 def few_runs(evidence: Evidence) -> Iterator[Occurrence]:
     found = [each for each in evidence.series if 1 < len(each.runs) < FEW_RUNS]
     if found:
-        numbers = listed(map(str, sorted({len(each.runs) for each in found})))
+        numbers = listed(map(str, sorted({len(each.runs) for each in found})), "or")
         text = f"Only {numbers} runs of {evidence.where(found)}: the variation between runs is poorly known there."
         yield Occurrence(NOTE, text, **evidence.in_cells(found))
 
@@ -116,7 +116,7 @@ def unfinished(evidence: Evidence) -> Iterator[Occurrence]:
 @caveat(
     "Runs not compared",
     f"limits where more than {EXCLUDED_SHARE:.0%} of all runs are excluded or not compared; serious where the share "
-    f"differs by more than {EXCLUDED_SHARE:.0%} between variants, whose valid runs were then selected differently",
+    f"differs by more than {EXCLUDED_SHARE:.0%} between variants: selection bias may then affect the comparison",
     "find out why they were excluded, remove the cause and measure them again",
 )
 def excluded(evidence: Evidence) -> Iterator[Occurrence]:
@@ -138,7 +138,7 @@ def excluded(evidence: Evidence) -> Iterator[Occurrence]:
     if is_unequal:
         variants = sorted(shares, key=lambda name: -shares[name])[:_MAX_PARTS]
         parts = listed(f"{quoted(name)} {out[name]} of {out[name] + valid[name]}" for name in variants)
-        text += f", not equally for all variants ({parts}), so the valid runs were selected differently"
+        text += f", unevenly across variants ({parts}), so the comparison may be affected by selection bias"
     cells = _unequally_excluded(evidence) if is_unequal else None
     yield Occurrence(SERIOUS if is_unequal else LIMITS, f"{text}.", n, n_of, "runs", cells=cells)
 
@@ -158,11 +158,16 @@ def _unequally_excluded(evidence: Evidence) -> list[Row] | None:
     return evidence.cells(filter(is_unequal, evidence.series)) or None
 
 
+def _were(number: int) -> str:
+    """``1 was``, ``2 were``."""
+    return "was" if number == 1 else "were"
+
+
 @caveat(
     "Fixed or unknown order",
     "limits where variants were measured in a fixed or unrecorded order: a drift of the machine then looks like a "
     "difference between variants",
-    "sweep with order: blocks, in which every variant has its run in every block",
+    "sweep with order: blocks, which runs every variant in every block",
 )
 def fixed_order(evidence: Evidence) -> Iterator[Occurrence]:
     runs = evidence.runs
@@ -172,7 +177,9 @@ def fixed_order(evidence: Evidence) -> Iterator[Occurrence]:
     unknown = sum(run["plan_order"] is None for run in found)
     parts = []
     if fixed := len(found) - unknown:
-        parts.append(f"{fixed:,} of {counted(len(runs), 'run')} {be(fixed)} in a fixed order of variants")
+        parts.append(
+            f"{fixed:,} of {counted(len(runs), 'run')} {_were(fixed)} measured with the variants in a fixed order"
+        )
     if unknown:
         parts.append(f"the order of {unknown:,} of {counted(len(runs), 'run')} is not recorded")
     text = f"{listed(parts)}: a drift of the machine can't be distinguished from a difference between variants."
@@ -191,8 +198,9 @@ def grouped_order(evidence: Evidence) -> Iterator[Occurrence]:
     found = [run for run in runs if run["plan_order"] == plan.GROUPED]
     if found and len({run["variant"] for run in runs}) > 1:
         text = (
-            f"{len(found):,} of {counted(len(runs), 'run')} {be(len(found))} in groups: within a block the runs of a "
-            "variant follow one another, so a drift within a block widens the intervals of differences."
+            f"{len(found):,} of {counted(len(runs), 'run')} {_were(len(found))} measured grouped by variant: within a "
+            "block the runs of a variant follow one another, so a drift within a block widens the intervals of "
+            "differences."
         )
         yield Occurrence(NOTE, text, len(found), len(runs), "runs")
 
@@ -200,8 +208,8 @@ def grouped_order(evidence: Evidence) -> Iterator[Occurrence]:
 @caveat(
     "Warm-up included",
     f"serious where more than {UNSETTLED_SHARE:.0%} of a cell's runs start slowly, or a report includes the warm-up; "
-    "limits where fewer do, or no warm-up before the test is recorded; note where it is "
-    f"{UNSURE_SHARE:.0%} of all runs at most",
+    "limits where fewer do, or no warm-up before the test is recorded; note where at most "
+    f"{UNSURE_SHARE:.0%} of all runs do",
     "send a warm-up before the test and measure it separately",
 )
 def warmup_inside(evidence: Evidence) -> Iterator[Occurrence]:
@@ -226,8 +234,8 @@ def warmup_inside(evidence: Evidence) -> Iterator[Occurrence]:
     without = [each for each in reports if each not in included and not any(run["warmup_rate"] for run in each.runs)]
     if without:
         text = (
-            f"No warm-up before the test of {evidence.where(without)} is recorded, and without single requests it is "
-            "unknown whether it starts slowly."
+            f"No warm-up before the test of {evidence.where(without)} is recorded; without per-request data, a slow "
+            "start cannot be detected."
         )
         yield Occurrence(LIMITS, text, **evidence.in_cells(without))
 
@@ -239,7 +247,7 @@ def _includes_warmup(run: Row) -> bool:
 @caveat(
     "Unsteady runs",
     f"serious where more than {UNSETTLED_SHARE:.0%} of a cell's runs drift or change level, limits where fewer do, and "
-    f"note where it is {UNSURE_SHARE:.0%} of all runs at most: their mean is not that of a steady state",
+    f"note where at most {UNSURE_SHARE:.0%} of all runs do: their mean is not that of a steady state",
     "find what changes during the attack; measure longer, or from a steady state",
 )
 def unsettled(evidence: Evidence) -> Iterator[Occurrence]:

@@ -1,7 +1,7 @@
-"""Changes of an object, and how they are undone. Nothing here talks to a cluster.
+"""Changes to an object, and how they are undone. Nothing here talks to a cluster.
 
 A change is a set of fields, each with its value before the sweep and the values that the sweep sets. A field with one
-of these values may be set again. A field with any other value was changed by somebody else, and is left.
+of these values may be set again. A field with any other value was changed by somebody else, and is left unchanged.
 """
 
 import copy
@@ -16,7 +16,7 @@ from loadstone.config import redact
 # Keys of mappings; a tuple ("name", x) stands for the element of a list whose ``name`` is x.
 Path = tuple[Any, ...]
 
-_KEPT_BY_SERVER = {"deployment.kubernetes.io/revision"}
+_SERVER_MANAGED = {"deployment.kubernetes.io/revision"}
 _MAPPINGS = (("metadata", "labels"), ("metadata", "annotations"))  # absent means the same as empty
 
 
@@ -35,15 +35,15 @@ IDLE, STOPPED = "/idle", "/stopped"
 _SHOWN = 120
 _REDACTED = "(redacted)"
 _CONTAINERS = ("containers", "initContainers")
-_ORDERED = (*_CONTAINERS, "env", "volumes")  # lists of which the elements are merged by name
+_ORDERED = (*_CONTAINERS, "env", "volumes")  # lists whose elements are merged by name
 
 
 @dataclass(frozen=True)
 class Field:
     """One changed field; values are decoded JSON, or `ABSENT` where there is no such field.
 
-    `ours` are the values that the sweep sets: by variant, while that is measured; `IDLE`, while no variant that names
-    the field is; `STOPPED`, for a moment, to restart.
+    `ours` are the values that the sweep sets, by the name of the variant that is measured then; `IDLE`: while no
+    variant that names the field is measured; `STOPPED`: for a moment, to restart.
     """
 
     path: Path
@@ -69,9 +69,9 @@ class Field:
             for path, one, other in _parts_that_differ(self.path, was, now)
         ]
 
-    def ours_back(self, value: Any) -> Any:
+    def revert_ours(self, value: Any) -> Any:
         """A value that others changed too, with the sweep's own changes undone; named elements one by one."""
-        return _back(self.path[-1], value, [self.before, *self.ours.values()])
+        return _reverted(self.path[-1], value, [self.before, *self.ours.values()])
 
     def __str__(self) -> str:
         return path_text(self.path)
@@ -195,7 +195,8 @@ def rewritten(
 ) -> tuple[Object, list[Field], list[Field]]:
     """(the object with the wanted values, the fields that this changed, those left because others changed them).
 
-    When values are restored, the sweep's own elements of a list that is left are restored too: then it is in both.
+    When values are restored, the sweep's own elements of a list that others changed are restored too: such a field
+    appears in both of the returned lists.
     """
     found, written, left = copy.deepcopy(current), [], []
     for each in fields:
@@ -206,7 +207,7 @@ def rewritten(
             left.append(each)
             if want != each.before:
                 continue
-            want = each.ours_back(value)
+            want = each.revert_ours(value)
             if want == value:
                 continue
         if put(found, each.path, want):
@@ -216,7 +217,7 @@ def rewritten(
     return found, written, left
 
 
-def _back(key: Any, value: Any, states: list[Any]) -> Any:
+def _reverted(key: Any, value: Any, states: list[Any]) -> Any:
     """A value with the sweep's changes undone. `states`: its value before the sweep, then those that the sweep sets."""
     if value in states:
         return states[0]
@@ -226,7 +227,7 @@ def _back(key: Any, value: Any, states: list[Any]) -> Any:
     found = {each["name"]: each for each in value}
     for name in dict.fromkeys(name for each in lists for name in _names(each)):
         part = (("name", name),)
-        back = _element_back(key, get(value, part), [get(each, part) for each in lists])
+        back = _reverted_element(key, get(value, part), [get(each, part) for each in lists])
         if back is ABSENT:
             found.pop(name, None)
         elif name in found:
@@ -240,15 +241,15 @@ def _back(key: Any, value: Any, states: list[Any]) -> Any:
     return ABSENT if not found and states[0] is ABSENT else list(found.values())
 
 
-def _element_back(key: Any, value: Any, states: list[Any]) -> Any:
+def _reverted_element(key: Any, value: Any, states: list[Any]) -> Any:
     """An element with the sweep's changes undone: part by part in containers, else as a whole.
 
-    Parts of other elements may exclude each other.
+    Parts of other elements may be mutually exclusive.
     """
     if value in states or key not in _CONTAINERS or not all(isinstance(each, dict) for each in (value, *states)):
         return states[0] if value in states else value
     keys = dict.fromkeys(key for each in (value, *states) for key in each)
-    back = {key: _back(key, value.get(key, ABSENT), [each.get(key, ABSENT) for each in states]) for key in keys}
+    back = {key: _reverted(key, value.get(key, ABSENT), [each.get(key, ABSENT) for each in states]) for key in keys}
     return {key: each for key, each in back.items() if each is not ABSENT}
 
 
@@ -276,7 +277,7 @@ def put(content: Object, path: Path, value: Any) -> bool:
 
 def _mapping(content: Object, path: Path) -> Object:
     found = get(content, path)
-    return {key: found[key] for key in found if key not in _KEPT_BY_SERVER} if isinstance(found, dict) else {}
+    return {key: found[key] for key in found if key not in _SERVER_MANAGED} if isinstance(found, dict) else {}
 
 
 def _compare(path: Path, before: Any, after: Any, found: set[Path]) -> None:
