@@ -177,6 +177,9 @@ def build_finished(folder: Path, checkout: Path, campaigns: int) -> None:
     _pretend(folder, checkout)
 
 
+_OVER_ALL = (site_layout.CRATE, site_layout.INDEX, *site_layout.OVER_ALL)
+
+
 def _pretend(folder: Path, checkout: Path) -> None:
     """Everything that `report` makes, in the order in which it is made, as empty files; then Snakemake's records."""
     folders = {name: str(folder / name) for name in ("archive", "tables")}
@@ -198,7 +201,8 @@ def _pretend(folder: Path, checkout: Path) -> None:
     later += [folder / f"reports/variants/{variant_slug('bookinfo', name)}.html" for name in VARIANTS[:2]]
     later += [folder / f"reports/assets/{name}" for name in ("vega.js", *shared_assets())]
     later += [folder / "reports" / entry.path for entry in site_layout.ENTRIES if entry.path != "index.html"]
-    for path in [*later, folder / "reports/index.html"]:
+    over_all = [folder / "reports" / name for name in _OVER_ALL]
+    for path in [*later, *over_all]:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch()
     _record(folder / "reports", [*(f"campaigns/{slug}" for slug in snapshot.slugs), "ask"])
@@ -213,7 +217,7 @@ def _record(reports: Path, pages: Sequence[str]) -> None:
     parts = {name: [f"{name}.html"] for name in pages}
     parts["assets"] = [f"assets/{name}" for name in ("vega.js", *shared_assets())]
     parts["variants"] = ["variants.html", *(f"variants/{path.name}" for path in (reports / "variants").iterdir())]
-    parts["index"] = list(site_layout.OVER_ALL)
+    parts["index"] = list(_OVER_ALL)
     for name, files in parts.items():
         Part(reports, name).begin().finish(reports / file for file in files)
 

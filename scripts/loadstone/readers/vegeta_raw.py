@@ -13,7 +13,6 @@ import tempfile
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import datetime
 from pathlib import Path
 from subprocess import PIPE
 from typing import Annotated, Any
@@ -44,9 +43,9 @@ _BATCH_ROWS = 1 << 14
 _BATCH_INPUT_BYTES = 32 << 20  # bounds a batch whose records are all long
 
 # RFC 3339 with 0 to 9 decimals, within the years that nanoseconds can express; the day need not exist.
-_TIME = re.compile(
-    r"(?:19|20|21)[0-9]{2}-[0-9]{2}-[0-9]{2}T(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]{1,9})?"
-    r"(?:Z|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])"
+_TIME = (
+    r"^(?:19|20|21)[0-9]{2}-[0-9]{2}-[0-9]{2}T(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]{1,9})?"
+    r"(?:Z|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])$"
 )
 _GENERATOR = re.compile(r"generator-([0-9]{1,6})")
 _SHARED_SCHEMA = ANSWERED_SCHEMA.append(pa.field("generator", pa.int32()))
@@ -64,7 +63,7 @@ class _Line(msgspec.Struct, gc=False):
     attack: object = None
 
 
-_Row = tuple[_Line, str | None]  # and who answered
+_Row = tuple[_Line, str | None, int]  # and who answered, and the number of the line
 
 _decode = msgspec.json.Decoder(_Line).decode
 
@@ -85,15 +84,14 @@ def parse_json(chunks: Iterator[tuple[bytearray, int]], problems: Problems) -> I
         lines += _parse_chunk(buffer, end, rows, lines, problems)
         consumed_bytes += end
         if len(rows) >= _BATCH_ROWS or consumed_bytes >= _BATCH_INPUT_BYTES:
-            yield _json_batch(rows)
+            yield from _json_batches(rows, problems)
             rows, consumed_bytes = [], 0
-    if rows:
-        yield _json_batch(rows)
+    yield from _json_batches(rows, problems)
 
 
 def _parse_chunk(buffer: bytearray, end: int, rows: list[_Row], lines_before: int, problems: Problems) -> int:
     """Append the rows of ``buffer[:end]``; returns how many lines it holds."""
-    find, decode, is_time, to_time = buffer.find, _decode, _TIME.fullmatch, datetime.fromisoformat
+    find, decode = buffer.find, _decode
     position, lines, key_bytes = 0, 0, len(_BODY_KEY)
     while position < end:
         lines += 1
@@ -105,38 +103,53 @@ def _parse_chunk(buffer: bytearray, end: int, rows: list[_Row], lines_before: in
             body = behind_body = line_end
         try:
             line = decode(buffer[position:body] + buffer[behind_body:line_end])
-            if is_time(line.timestamp) is None:
-                raise ValueError(line.timestamp)
-            to_time(line.timestamp)
-        except (msgspec.DecodeError, ValueError, RecursionError):
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             if buffer[position:line_end].strip():
                 problems.corrupt(lines_before + lines)
         else:
             answered = _answered_in_line(bytes(buffer[position:line_end])) if line.code >= _FAILED else None
-            rows.append((line, answered))
+            rows.append((line, answered, lines_before + lines))
         position = line_end + 1
     return lines
 
 
-def _json_batch(rows: list[_Row]) -> pa.RecordBatch:
-    lines = [line for line, _ in rows]
+def _sent_at(rows: list[_Row]) -> pa.Array | None:
+    """The times of these rows; None if one of them is no time."""
+    times = pa.array([line.timestamp for line, _, _ in rows], pa.string())
+    if not pc.all(pc.match_substring_regex(times, _TIME), min_count=0).as_py():
+        return None
+    try:
+        return pc.cast(times, pa.timestamp("ns", "UTC"))
+    except pa.ArrowInvalid:  # no such day
+        return None
+
+
+def _json_batches(rows: list[_Row], problems: Problems) -> Iterator[pa.RecordBatch]:
+    """A batch of these rows, without those whose time is none; nothing without any row."""
+    sent_at = _sent_at(rows)
+    if sent_at is None:
+        timed = [row for row in rows if _sent_at([row]) is not None]
+        for number in sorted({number for _, _, number in rows} - {number for _, _, number in timed}):
+            problems.corrupt(number)
+        rows, sent_at = timed, _sent_at(timed)
+    if not rows:
+        return
+    lines = [line for line, _, _ in rows]
     attacks = [line.attack if isinstance(line.attack, str) else "" for line in lines]
     named = [_GENERATOR.fullmatch(attack) if attack else None for attack in attacks]
-    times = pa.array([line.timestamp for line in lines])
     columns = {
         "generator": pa.array([found and int(found[1]) for found in named], pa.int32()),
         "seq": pa.array([line.seq for line in lines]),
         "code": pa.array([line.code for line in lines]),
-        "sent_at": pc.cast(times, pa.timestamp("ns", "UTC")),
+        "sent_at": sent_at,
         "latency_ns": pc.round(pa.array([line.latency for line in lines])),
         "bytes_out": pa.array([line.bytes_out for line in lines]),
         "bytes_in": pa.array([line.bytes_in for line in lines]),
         "error": pa.array([line.error or "" for line in lines]),
-        "answered_by": pa.array([answered for _, answered in rows], pa.string()),
+        "answered_by": pa.array([answered for _, answered, _ in rows], pa.string()),
     }
     # Nearly all runs are of one generator, and name none.
-    schema = ANSWERED_SCHEMA if columns["generator"].null_count == len(rows) else _SHARED_SCHEMA
-    return batch_of(columns, schema)
+    yield batch_of(columns, ANSWERED_SCHEMA if columns["generator"].null_count == len(rows) else _SHARED_SCHEMA)
 
 
 # --- CSV --------------------------------------------------------------------------------------------------------------
