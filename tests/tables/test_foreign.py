@@ -176,7 +176,7 @@ def test_files_of_another_tool_than_the_metadata_name_are_a_fault(project):
 def test_users_are_what_the_folder_says(project):
     write_cell(project.archive, {"1.hey.csv": foreign.HEY.encode()}, rate="5", **of("hey", "closed", users=3))
     project.make()
-    assert "the number of users is 3" in project.row("SELECT exclusion_reason FROM runs")["exclusion_reason"]
+    assert "gives the number of users as 3" in project.row("SELECT exclusion_reason FROM runs")["exclusion_reason"]
 
 
 # --- what is never pooled --------------------------------------------------------------------------------------------
