@@ -53,9 +53,9 @@ def test_the_answer_comes_before_its_caveats_and_their_number_is_beside_it(watch
     badge = watched.page.locator(".conclusion .badge")
     found = watched.page.locator("#caveats li")
     serious = watched.page.locator("#caveats li.serious")
-    names = ", ".join(each.locator("a").inner_text().lower() for each in serious.all()[:2])
-    more = ", …" if serious.count() > 2 else ""
-    assert badge.inner_text() == f"{serious.count()} serious caveat{'s' if serious.count() > 1 else ''}: {names}{more}"
+    number = f"{serious.count()} serious caveat{'s' if serious.count() > 1 else ''}"
+    assert badge.inner_text().startswith(number)
+    assert all(each.locator("a").inner_text().lower() in badge.inner_text() for each in serious.all()[:2])
     assert badge.get_attribute("href") == "#caveats"
     badge.click()
     controls, list_of = (watched.page.locator(each).first.bounding_box() for each in (".sticky", "#caveats"))

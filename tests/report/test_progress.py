@@ -196,9 +196,7 @@ def test_at_the_end_it_is_not_loaded_again(swept, watched) -> None:
     watched.open(swept.file.as_uri())
     assert watched.page.locator("meta[http-equiv=refresh]").count() == 0
     text = watched.page.locator("main").inner_text()
-    assert (
-        "Stopped: the command ended with an error. 33 planned runs without a result." in text
-    )  # its result is not there
+    assert "Stopped: the command ended with an error. 33 planned runs missing." in text  # its result is not there
     assert "◉" not in watched.page.locator("tbody").inner_text()
     assert watched.complaints == []
     assert swept.journal.now() is None

@@ -192,12 +192,12 @@ class Finding:
         return f"{text} {interval(low, high, lambda end: latency_text(end, unit, self.resolution_ns))}"
 
     def _why_inconclusive(self) -> str:
-        """``, one run each``, ``, too few runs`` or ``, all runs identical`` where that is why."""
+        """``, one run each`` or ``, too few runs`` where that is why, or that there is no spread."""
         codes = {each.code for each in reasons.of_row(self.row)}
         if reasons.ONE_RUN in codes and self.row["n_runs"] == 1:
             return ", one run each"
         if reasons.IDENTICAL_RUNS in codes:
-            return ", all runs identical"
+            return ", identical in every run, so without interval"
         return ", too few runs" if reasons.FEW_RUNS in codes else ""
 
 

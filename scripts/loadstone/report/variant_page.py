@@ -214,8 +214,10 @@ def _change(row: Row, unit: Unit, page: VariantHistory) -> dict[str, Any]:
 
 
 def _by(ratio: float) -> str:
-    """The change between two levels: ``+12.3 %``; if they differ by a factor of two or more, ``140 times``."""
-    return f"{100 * (ratio - 1):+.3g} %" if 1 / 2 < ratio < 2 else f"{significant(ratio)} times"
+    """The change between two levels: ``+12.3 %``, ``−94.1 %``; from a factor of two on ``140 times``."""
+    return (
+        f"{numbers.signed(f'{100 * (ratio - 1):.3g}')} %" if ratio < numbers.MULTIPLE else f"{significant(ratio)} times"
+    )
 
 
 def _found(changes: Sequence[Row], page: VariantHistory, unit: Unit) -> str:
@@ -223,17 +225,17 @@ def _found(changes: Sequence[Row], page: VariantHistory, unit: Unit) -> str:
     n_series = len(lengths)
     if len(page.campaigns) < 2:
         return "There is only one campaign, so there are no changes yet." if page.rows else ""
+    short = sum(length < LEAST_TO_ESTIMATE for length in lengths.values())
+    how_many = "all have" if short == n_series else f"{short:,} have"
+    unsure = f" ({how_many} fewer than {LEAST_TO_ESTIMATE} campaigns, too few to detect small changes)" if short else ""
     if not changes:
-        short = sum(length < LEAST_TO_ESTIMATE for length in lengths.values())
-        text = f"No change of level detected in {n_series:,} histories (one per load and statistic)"
-        unsure = f"; {'all' if short == n_series else f'{short:,}'} have fewer than {LEAST_TO_ESTIMATE} campaigns, "
-        return f"{text}{f'{unsure}too few to detect small changes' if short else ''}."
+        return f"No change of level detected in {n_series:,} histories, one per load and statistic{unsure}."
     last = changes[0]
     n_changed = len({_series(row) for row in changes})
     shown = _change(last, unit, page)
     size = f"{shown['from_to']} ({shown['by']})" if shown["by"] else shown["from_to"]
     return (
-        f"The level changed in {n_changed:,} of {n_series:,} histories (one per load and statistic). Last: "
+        f"The level changed in {n_changed:,} of {n_series:,} histories, one per load and statistic{unsure}. Last: "
         f"{label(last['statistic']).lower()} at {rate_text(last['rate'])} {_load_unit([last['way']])}, from {size}, "
         f"on {moment(last['timestamp'])}."
     )
