@@ -100,7 +100,7 @@ def test_the_start_page_names_purposes_and_ten_thousand_strays_are_listed_shortl
     assert "10,000 items in the archive or the catalogue that belong to no campaign" in quality
     assert quality.count("file ") < 200
     assert "… and 9,950 more" in quality
-    assert "250 suggested tags" in index
+    assert "suggests 250 tags" in index
     assert quality.count("  - {tag: outlier, ") == 50 and "… and 200 more" in quality
 
 

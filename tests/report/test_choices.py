@@ -46,7 +46,7 @@ def test_the_page_of_data_quality_leads_to_a_single_run(made_site, watched):
     watched.open((made_site.reports / "quality.html").as_uri())
     page = watched.page
     page.get_by_text("Why 3 runs are excluded").click()
-    watched.follow(page.get_by_role("link", name="200 requests/s, plain, run 2"))
+    watched.follow(page.get_by_role("link", name="200 requests/s, plain, run 2").last)
     assert plain(page.locator("#run-name").inner_text()) == "Run 2 of plain at 200 requests/s"
     assert page.locator("#excluded-run").inner_text() == (
         "This run is excluded from every statistic: incomplete: 3 of <b>9</b> requests."

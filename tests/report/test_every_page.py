@@ -268,7 +268,7 @@ def test_a_newcomer_with_one_campaign_sees_no_clutter(tmp_path, watched):
         "How to rebuild this site",
     ]
     assert watched.page.get_by_role("searchbox").count() == 0
-    assert "Data quality shows every run and names 1 problem." in watched.page.locator("main").inner_text()
+    assert "Data quality lists every run and names 1 problem." in watched.page.locator("main").inner_text()
     watched.open((tmp_path / "comparisons.html").as_uri())
     assert "31 declared comparisons with no campaign in this archive" in watched.page.locator("main").inner_text()
     assert watched.complaints == []

@@ -84,7 +84,7 @@ def test_what_fails_for_good_is_listed_and_the_rest_stays(checkout: Checkout) ->
         assert f"run {run} of flaky at 100/s: failed twice; starting the target: the process 'flaky' ended" in output
     assert "Traceback" not in output
     page = progress(checkout)
-    assert "Stopped: the command ended with an error. 3 planned runs without a result." in page
+    assert "Stopped: the command ended with an error. 3 planned runs missing." in page
     assert REFRESH not in page
     before = checkout.contents()
     output = checkout.run("--cores", "all", "report")
