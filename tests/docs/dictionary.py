@@ -29,10 +29,12 @@ read-only:
 ```
 
 ```sql
-SELECT variant, rate, quantile_cont(latency_ns, 0.99) / 1e6 AS p99_ms
-FROM requests JOIN runs USING (app, host, timestamp, variant, rate, run)
-WHERE phase = 'test' AND stream = 'main' AND NOT excluded GROUP BY ALL ORDER BY ALL;
+SELECT variant, rate, p99_ns / 1e6 AS p99_ms, p99_low_ns / 1e6 AS low, p99_high_ns / 1e6 AS high
+FROM cells WHERE stream = 'main' ORDER BY ALL;
 ```
+
+Take figures from `cells` and, of single runs, from `run_figures`: they leave out warm-ups and excluded runs, and a request
+that timed out took at least its time limit. In `requests` its latency is as recorded, which may be less.
 
 Units are in the names: `_ns` nanoseconds, `_s` seconds, `_mib` MiB, `_millicores` thousandths of a processor. Shares
 and fractions go from 0 to 1. Times are UTC. Null means that a value is unknown or has no meaning. An interval has the
