@@ -152,6 +152,8 @@ def test_figures_of_the_run_inspector(inspector, places) -> None:
             {name: value / 1e6 for name, value in means.items()}, rel=1e-5
         )
         assert bool(run["exclusion_reason"]) is (place[2] == EXCLUDED)
+        among = {name for name, share in SHARES.items() if np.quantile(own, share, method="higher") >= LIMIT_NS}
+        assert set(run["at_least"]) == (among | {"mean", "max"} if RUNS[place][1].any() else set())
 
 
 def test_distributions_of_the_run_inspector(inspector, places, project, monkeypatch) -> None:

@@ -91,8 +91,11 @@ def _computed(source: Source, files: Sequence[str], runs: Sequence[Row]) -> Iter
         yield {"table": "time_bins"} | _bin(row)
 
 
-def _censored(row: Row, share: float) -> bool:
-    """Whether only a lower limit of a percentile is known, as in `stats.censoring`."""
+def is_lower_bound(row: Row, share: float) -> bool:
+    """Whether only a lower limit of a percentile is known, as in `stats.censoring`.
+
+    `row` has `n_requests`, `n_timeouts` and `known`, the number of requests that took less than any that timed out.
+    """
     return bool(row["n_timeouts"]) and math.ceil((row["n_requests"] - 1) * share - 1e-9) >= row["known"]
 
 
@@ -102,7 +105,7 @@ def _percentiles(row: Row, values: Sequence[float]) -> Row:
     for (name, share), value in zip(SHOWN_PERCENTILES.items(), values, strict=True):
         can_be = stats.estimable(row["n_requests"], share)
         found[f"{name}_ns"] = value if can_be else None
-        found[f"{name}_censored"] = can_be and _censored(row, share)
+        found[f"{name}_censored"] = can_be and is_lower_bound(row, share)
     return found
 
 
@@ -113,7 +116,7 @@ def _curve(row: Row) -> Row:
         for share, value in zip(SHARES, row.pop("latencies_ns"), strict=True)
         if stats.estimable(row["n_requests"], share)
     ]
-    least_from = next((share for share, _ in points if _censored(row, share)), None)
+    least_from = next((share for share, _ in points if is_lower_bound(row, share)), None)
     del row["known"]
     curve = {"shares": [share for share, _ in points], "latencies_ns": [value for _, value in points]}
     return row | curve | {"least_from_share": least_from}

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from loadstone import sql, stats
+from loadstone.analysis.distributions import is_lower_bound
 from loadstone.archive.durable import sha256_of
 from loadstone.config.variants import Style
 from loadstone.percentiles import PERCENTILES, label
@@ -90,6 +91,7 @@ def _runs(
             "success": row["success"],
             "exclusion_reason": row["exclusion_reason"],
             "figures": {name: unit.of(values[name]) for name in _FIGURES if _supported(name, row["n_requests"])},
+            "at_least": [name for name in _FIGURES if _is_lower_bound(row, name)],
             "bins": [],
             **known.get(_key(row), {}),
             "cdf": [unit.of(latency) for latency in row["latencies_ns"]],
@@ -112,6 +114,13 @@ def _runs(
             "log": row["log_counts"],
         }
     return list(found.values())
+
+
+def _is_lower_bound(row: Row, figure: str) -> bool:
+    """Whether a figure of a run is among its requests that timed out, whose latency may have been longer."""
+    if figure in PERCENTILES:
+        return is_lower_bound(row, PERCENTILES[figure])
+    return bool(row["n_timeouts"]) and (figure != "min" or not row["known"])
 
 
 def _supported(figure: str, requests: int) -> bool:

@@ -7,7 +7,7 @@
 CREATE OR REPLACE TEMP TABLE page_requests AS
 WITH
 chosen AS (
-    SELECT variant, variant_dir, run, phase, measured, seq, latency_ns, code, error_class, sent_ns, excluded, clock_set_back_s
+    SELECT variant, variant_dir, run, phase, measured, seq, latency_ns, code, error_class, timed_out, sent_ns, excluded, clock_set_back_s
     FROM sent_requests($files)
     WHERE rate = $rate AND stream = 'main'
 ),
@@ -21,6 +21,7 @@ SELECT
     variant, variant_dir, run, phase, measured, seq, latency_ns,
     error_class IS NOT NULL AS failed,
     code IS NOT NULL AS has_code,
+    timed_out,
     if(clock_set_back_s IS NULL, sent_ns - start_ns, NULL) AS since_start_ns,
     excluded
 FROM chosen

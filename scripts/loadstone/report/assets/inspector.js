@@ -57,7 +57,8 @@ window.loadstone.inspector = function inspector(page, choices) {
     note.hidden = !(chosen && chosen.exclusion_reason);
     note.textContent = chosen && chosen.exclusion_reason ? `This run is excluded from every statistic: ${chosen.exclusion_reason}.` : "";
     const { figures } = chosen || {};
-    const figure = (name) => (figures[name] === undefined ? `not estimable: needs ${count(rate().needs[name])} requests` : latency(figures[name]));
+    const atLeast = (name) => (chosen.at_least.includes(name) ? "at least " : "");
+    const figure = (name) => (figures[name] === undefined ? `not estimable: needs ${count(rate().needs[name])} requests` : `${atLeast(name)}${latency(figures[name])}`);
     const facts = chosen ? [
       ["Requests", count(chosen.requests)], ["Success", chosen.success === null ? "not reported" : percent(chosen.success * 100)],
       ...Object.entries(rate().figures).map(([name, label]) => [label, figure(name)]),
