@@ -92,6 +92,7 @@ LONG = (
 )
 # What .ci/run takes of them.
 INVARIANTS = (
+    "stats",
     "collect",
     "cluster",
     "soak",
