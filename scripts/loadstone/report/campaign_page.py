@@ -278,10 +278,7 @@ def runs_used(page: CampaignPage) -> str:
     if reported:
         excluded += f"; {reported:,} with only the load generator's report, which no other figure includes"
     if page.runs and reported == len(page.runs):
-        return (
-            f"{counted(reported, 'run')}, each with only the load generator's report: shown as reported, and never "
-            "pooled."
-        )
+        return f"{counted(reported, 'run')} with only the load generator's report: shown as reported, never pooled."
     planned = page.overview.get("planned")
     if planned is None:
         return f"{counted(valid + reported, 'run')}; {excluded}. The number of planned runs was not recorded."

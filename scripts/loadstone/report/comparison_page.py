@@ -199,7 +199,7 @@ def context(page: ComparisonPage) -> dict[str, Any]:
         "title": page.comparison.title,
         "heading": page.comparison.title,
         "lead": f"{counted(len(page.campaigns), 'campaign')} of {page.comparison.app} on "
-        f"{' and '.join(page.comparison.hosts)}",
+        f"{listed(page.comparison.hosts)}",
         "facts": facts(page),
         "runs_used": runs_used(page),
         "refusals": selection.refusals,
@@ -232,13 +232,12 @@ def _first_statistic(page: ComparisonPage) -> str:
 def statistics(page: ComparisonPage) -> dict[str, str]:
     """The statistics that any row has."""
     columns = {"summaries": "vegeta_summaries_mean_ns", "raw": "all_raw_data_mean_ns"}
-    found = {
+    return {
         name: text
         for name, text in STATISTICS.items()
         if any(row[columns.get(name, f"{name}_ns")] is not None for row in page.drawn)
         or any(run.get(reported_section.CHARTED.get(name, "")) is not None for run in page.reported.rows)
-    }
-    return found or STATISTICS
+    } or STATISTICS
 
 
 def _fraction(name: str) -> str:
