@@ -92,13 +92,13 @@ def test_tables_are_asked_in_place_as_the_readme_says(machines) -> None:
         names: dict = {}
         exec(prepared, names)
         relay.forget()
-        requests = names["requests"]
+        cells = names["cells"]
         found = duckdb.sql(query).fetchall()
         asked = {path for method, path in relay.asked if method == "GET"}
-    assert requests is not None
+    assert cells is not None
     assert asked and all("2026-11-21T23" in path for path in asked), asked
-    local = f"read_parquet('{first.path}/results/tables/requests/*/*/*/*.parquet')"
-    assert found == duckdb.sql(query.replace("FROM requests", f"FROM {local}")).fetchall()
+    local = f"read_parquet('{first.path}/results/tables/cells/*/*/*/*.parquet')"
+    assert found == duckdb.sql(query.replace("FROM cells", f"FROM {local}")).fetchall()
     assert len(found) == 2
     loaded = duckdb.sql("SELECT extension_name FROM duckdb_extensions() WHERE loaded").fetchall()
     assert ("httpfs",) not in loaded
