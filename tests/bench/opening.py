@@ -6,9 +6,10 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from bench.archives import RATES, VARIANTS
-from bench.measuring import Row
+from bench.measuring import Row, Took
 from loadstone.analysis import history
 from loadstone.archive import Campaign
+from loadstone.archive.trace_dumps import Dump
 from loadstone.config.comparisons import Comparison
 from loadstone.config.variants import Variants
 from loadstone.report import site_layout
@@ -21,30 +22,36 @@ from support import site
 from support.site import write_assets
 
 CAMPAIGNS = 40
+_COMPARED = "all"
 _LIMIT_S = 2.0
 _LARGEST_BYTES = 2_000_000
 _NONE = Variants({})
 
 
-def build(folder: Path) -> Path:
-    """The site's folder. Its runs are short: what a page costs depends on their number."""
-    tables, reports = folder / "tables", folder / "reports"
-    write_assets(reports)
+def write_tables(folder: Path) -> list[Campaign]:
+    """The tables of all campaigns. Their runs are short: what a page costs depends on their number."""
     campaigns = []
     for number in range(CAMPAIGNS):
         timestamp = f"2026-{1 + number // 28:02d}-{1 + number % 28:02d}T10:00:00+00:00"
         campaigns.append(Campaign(folder / "archive", "bookinfo", "shiver", timestamp))
         small = Made(VARIANTS[:2], [100.0, 300.0, 1000.0], runs=3, requests=300)
         large = Made(VARIANTS, [float(rate) for rate in RATES], runs=10, requests=60, failing=VARIANTS[-1])
-        write(tables, campaigns[-1], large if number == CAMPAIGNS - 1 else small)
-        site.build_campaign(campaigns[-1], tables, reports, _NONE, {})
-    (dump,) = traces(folder)
+        write(folder / "tables", campaigns[-1], large if number == CAMPAIGNS - 1 else small)
+    write_compared(folder / "tables", campaigns[-1], _COMPARED)
+    write_many(folder / "tables", campaigns[-1], VARIANTS, [float(rate) for rate in RATES], _COMPARED)
+    history.write(campaigns, folder / "tables", {})
+    return campaigns
+
+
+def build(folder: Path, campaigns: list[Campaign], dump: Dump) -> Path:
+    """The site's folder, made from tables."""
+    tables, reports = folder / "tables", folder / "reports"
+    write_assets(reports)
+    for campaign in campaigns:
+        site.build_campaign(campaign, tables, reports, _NONE, {})
     build_trace_page(dump, folder / "traced/tables", reports, {})
-    compared = Comparison("all", "All of the largest", "bookinfo", ("shiver",), (campaigns[-1].timestamp,))
-    write_compared(tables, campaigns[-1], compared.id)
-    write_many(tables, campaigns[-1], VARIANTS, [float(rate) for rate in RATES], compared.id)
+    compared = Comparison(_COMPARED, "All of the largest", "bookinfo", ("shiver",), (campaigns[-1].timestamp,))
     site.build_comparison(compared, campaigns[-1:], tables, reports, _NONE, options={})
-    history.write(campaigns, tables, {})
     names = [("bookinfo", name) for name in VARIANTS]
     site.build_variants(names, campaigns, tables, reports, _NONE, options={})
     build_query_page(campaigns, tables, reports, None, {})
@@ -84,9 +91,11 @@ def open_all(pages: Iterable[Path]) -> dict[Path, float]:
 
 def opening_pages(folder: Path) -> Iterator[Row]:
     """Every page; the peer of the largest is the smallest campaign's."""
-    started = time.perf_counter()
-    reports = build(folder)
-    yield Row("site of 40 campaigns made from tables", f"{time.perf_counter() - started:.1f} s")
+    campaigns, (dump,) = write_tables(folder), traces(folder)
+    started, cpu_s = time.perf_counter(), time.process_time()
+    reports = build(folder, campaigns, dump)
+    took = Took(time.perf_counter() - started, time.process_time() - cpu_s)
+    yield Row("site of 40 campaigns made from tables", str(took), "under 20 s", took.clock_s < 20)
     found = open_all(reports.rglob("*.html"))
     told = kinds(found, reports)
     every = {Path(entry.path).stem for entry in site_layout.ENTRIES} | {

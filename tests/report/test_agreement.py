@@ -129,7 +129,7 @@ def _inspected(project: Project) -> dict[tuple[str, str, int], dict]:
     found = {}
     for campaign in archive.campaigns(project.archive):
         with querying(project.tables, [campaign]) as queries:
-            page = rate_data.gather(queries, RATE, MS, run_findings.gather(queries), STYLES)
+            page = rate_data.gather(queries, [RATE], MS, run_findings.gather(queries), STYLES)[RATE]
         found |= {(campaign.timestamp, run["variant"], run["run"]): run for run in page["runs"]}
         found[campaign.timestamp, "", 0] = page["charts"]["time"]
     return found

@@ -245,7 +245,7 @@ def test_a_long_run_is_binned(tmp_path):
     write(tmp_path / "tables", campaign, Made(["plain"], [1000.0], runs=1, requests=20_000))
     with querying(tmp_path / "tables", [campaign]) as queries:
         styles = [Style("plain", "Direct", "#0072B2")]
-        content = rate_data.gather(queries, 1000.0, MILLISECONDS, run_findings.gather(queries), styles)
+        content = rate_data.gather(queries, [1000.0], MILLISECONDS, run_findings.gather(queries), styles)[1000.0]
     (run,) = content["runs"]
     assert "points" not in run and len(run["bins"]) == rate_data.SEQUENCE_BINS
     assert run["bins"][0][0] == 0 and run["bins"][-1][1] == 19_999
@@ -304,7 +304,7 @@ def test_building_again_changes_no_file_and_removes_what_is_gone(made_site, tmp_
 def test_only_the_data_of_rates_whose_requests_or_runs_changed_is_made_again(tmp_path, monkeypatch):
     campaign = Campaign(tmp_path / "archive", "demo", "here", "2026-11-21T11:30:00+00:00")
     tables, gather, made = tmp_path / "tables", rate_data.gather, []
-    monkeypatch.setattr(rate_data, "gather", lambda _, rate, *rest: made.append(rate) or gather(_, rate, *rest))
+    monkeypatch.setattr(rate_data, "gather", lambda _, rates, *rest: made.extend(rates) or gather(_, rates, *rest))
 
     def build():
         made.clear()
@@ -322,6 +322,20 @@ def test_only_the_data_of_rates_whose_requests_or_runs_changed_is_made_again(tmp
     write(tables, campaign, Made(["plain"], [10.0, 50.0], runs=2, requests=50, excluded=("plain", 2)))
     assert build() == [10.0, 50.0]
     assert build() == []
+
+
+def test_the_data_of_rates_is_the_same_read_together_or_one_by_one(tmp_path, monkeypatch):
+    campaign = Campaign(tmp_path / "archive", "demo", "here", "2026-11-21T11:30:00+00:00")
+    write(tmp_path / "tables", campaign, Made(["plain", "mesh"], [10.0, 50.0, 100.0], runs=2, requests=300))
+    gather, read = rate_data.gather, []
+    monkeypatch.setattr(rate_data, "gather", lambda _, rates, *rest: read.append(rates) or gather(_, rates, *rest))
+    made = []
+    for most in (500_000, 2 * 4 * 300, 1):
+        monkeypatch.setattr(rate_data, "_REQUESTS", most)
+        site.build_campaign(campaign, tmp_path / "tables", tmp_path / str(most), VARIANTS, {})
+        made.append({path.name: path.read_bytes() for path in (tmp_path / str(most)).rglob("[0-9]*.js")})
+    assert read == [[10.0, 50.0, 100.0], [10.0, 50.0], [100.0], [10.0], [50.0], [100.0]]
+    assert len(made[0]) == 3 and made[0] == made[1] == made[2]
 
 
 def test_the_shared_bundle_is_a_classic_script(made_site):

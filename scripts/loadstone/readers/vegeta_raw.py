@@ -19,7 +19,6 @@ from typing import Annotated, Any
 
 import msgspec
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from loadstone.process import Program, Supervisor
 from loadstone.readers.base import (
@@ -115,6 +114,8 @@ def _parse_chunk(buffer: bytearray, end: int, rows: list[_Row], lines_before: in
 
 def _sent_at(rows: list[_Row]) -> pa.Array | None:
     """The times of these rows; None if one of them is no time."""
+    import pyarrow.compute as pc  # noqa: PLC0415 - pages import all readers, and this takes a tenth of that time
+
     times = pa.array([line.timestamp for line, _, _ in rows], pa.string())
     if not pc.all(pc.match_substring_regex(times, _TIME), min_count=0).as_py():
         return None
@@ -126,6 +127,8 @@ def _sent_at(rows: list[_Row]) -> pa.Array | None:
 
 def _json_batches(rows: list[_Row], problems: Problems) -> Iterator[pa.RecordBatch]:
     """A batch of these rows, without those whose time is none; nothing without any row."""
+    import pyarrow.compute as pc  # noqa: PLC0415 - as in `_sent_at`
+
     sent_at = _sent_at(rows)
     if sent_at is None:
         timed = [row for row in rows if _sent_at([row]) is not None]

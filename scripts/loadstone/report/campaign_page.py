@@ -44,7 +44,7 @@ from loadstone.report.numbers import (
     rate_name,
     span,
 )
-from loadstone.report.output import as_json, ends_with, site_context, write_text
+from loadstone.report.output import site_context
 from loadstone.report.queries import Queries, Row, in_order, querying
 from loadstone.report.run_findings import RunFindings
 from loadstone.report.site_layout import slug
@@ -468,16 +468,11 @@ def build_campaign(
         scope = scope_of_campaign(queries.connection, campaign, tables, settings)
         series = series_data.write(reports, f"campaigns/{name}", scope, variants, unit=page.unit, step=page.step)
         written = {file.name for file in series}
+        runs = {rate: [run for run in page.runs if run["rate"] == rate] for rate in page.loadable_rates}
         read = _files_by_rate(tables, campaign)
-        for rate in page.loadable_rates:
-            target = folder / f"{rate_name(rate)}.js"
-            runs = [run for run in page.runs if run["rate"] == rate]
-            stated = [*runs, *page.run_findings.at(rate)]
-            made_of = f"// {rate_data.identity(read.get(rate, ()), stated, page.unit, page.styles)}\n"
-            if not ends_with(target, made_of):
-                content = rate_data.gather(queries, rate, page.unit, page.run_findings, page.styles)
-                write_text(target, f"loadstone.receive({as_json(rate_name(rate))},{as_json(content)});\n{made_of}")
-            written.add(target.name)
+        written |= rate_data.write(
+            queries, folder, runs, read, unit=page.unit, findings=page.run_findings, styles=page.styles
+        )
         inputs = reproducibility.inputs(queries, tables, [campaign])
     site_layout.remove_others(folder, written)
     path = reports / "campaigns" / f"{name}.html"

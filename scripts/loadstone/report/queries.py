@@ -82,10 +82,10 @@ class Queries:
         """The same for a query over requests (``$files``); none where the campaigns have none."""
         return self.rows(name, files=self._requests_files, **values) if self._requests_files else []
 
-    def read_requests(self, rate: float) -> bool:
-        """Make the temporary table `page_requests` of one rate; False where the campaigns have no requests."""
+    def read_requests(self, rates: Sequence[float]) -> bool:
+        """Make the temporary table `page_requests` of some rates; False where the campaigns have no requests."""
         if self._requests_files:
-            self.connection.execute(sql.load("page_requests"), {"files": self._requests_files, "rate": rate})
+            self.connection.execute(sql.load("page_requests"), {"files": self._requests_files, "rates": rates})
         return bool(self._requests_files)
 
 

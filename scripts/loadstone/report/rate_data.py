@@ -5,6 +5,7 @@ variant and, per run, 108 points of the distribution, 2,000 requests or 150 bins
 """
 
 import hashlib
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,8 @@ from loadstone.archive.durable import sha256_of
 from loadstone.config.variants import Style
 from loadstone.percentiles import PERCENTILES, label
 from loadstone.report import chart_rows, numbers, resources_section, run_findings
-from loadstone.report.numbers import Unit
+from loadstone.report.numbers import Unit, rate_name
+from loadstone.report.output import as_json, ends_with, write_text
 from loadstone.report.queries import Queries, Row
 from loadstone.report.run_findings import RunFindings
 
@@ -24,11 +26,13 @@ REQUESTS_PER_BIN = 20
 POINTS = 2000
 SEQUENCE_BINS = 150
 HISTOGRAM_BINS = 40
+_REQUESTS = 500_000  # read at once: 50 MB
 # Hundredths, then finer steps in the tail.
 SHARES = [hundredth / 100 for hundredth in range(100)] + [0.992, 0.994, 0.996, 0.998, 0.999, 0.9995, 0.9999, 1.0]
 
 # Figures of a run, and their names in the run inspector.
 _FIGURES = {"mean": "Mean", "min": "Minimum", **{name: label(name) for name in PERCENTILES}, "max": "Maximum"}
+_Run = tuple[float, str, str, int]  # rate, variant, folder and number
 _MADE_BY = (chart_rows, numbers, resources_section, run_findings)
 _QUERIES = (
     "measured_requests",
@@ -57,30 +61,84 @@ def identity(files: Iterable[Path], runs: Iterable[Row], unit: Unit, styles: Seq
     return hashlib.sha256(repr(made_of).encode("utf-8", "backslashreplace")).hexdigest()[:32]
 
 
-def gather(queries: Queries, rate: float, unit: Unit, findings: RunFindings, styles: Sequence[Style]) -> dict[str, Any]:
-    """The content of one rate's data file; latencies in `unit`, times in seconds. `styles` are the page's variants."""
-    over_time, runs = [], []
-    if queries.read_requests(rate):
+def write(
+    queries: Queries,
+    folder: Path,
+    runs: Mapping[float, Sequence[Row]],
+    files: Mapping[float, Sequence[Path]],
+    *,
+    unit: Unit,
+    findings: RunFindings,
+    styles: Sequence[Style],
+) -> set[str]:
+    """Write the data files of those rates that changed into `folder`; returns the names of all.
+
+    `runs` and `files` are, by rate, rows of table `runs` and the files of tables; the other arguments are of `gather`.
+    """
+    outdated, written = {}, set()
+    for rate, of_rate in runs.items():
+        target = folder / f"{rate_name(rate)}.js"
+        made_of = f"// {identity(files.get(rate, ()), [*of_rate, *findings.at(rate)], unit, styles)}\n"
+        if not ends_with(target, made_of):
+            outdated[rate] = target, made_of
+        written.add(target.name)
+    for rates in _batches({rate: sum(run["requests"] or 0 for run in runs[rate]) for rate in outdated}):
+        for rate, content in gather(queries, rates, unit, findings, styles).items():
+            target, made_of = outdated[rate]
+            write_text(target, f"loadstone.receive({as_json(rate_name(rate))},{as_json(content)});\n{made_of}")
+    return written
+
+
+def _batches(requests: Mapping[float, int]) -> list[list[float]]:
+    """The rates in groups with at most `_REQUESTS` together, if no single one has more; `requests` is by rate."""
+    found: list[list[float]] = []
+    total = math.inf
+    for rate, number in requests.items():
+        if total + number > _REQUESTS:
+            found.append([])
+            total = 0
+        found[-1].append(rate)
+        total += number
+    return found
+
+
+def gather(
+    queries: Queries, rates: Sequence[float], unit: Unit, findings: RunFindings, styles: Sequence[Style]
+) -> dict[float, dict[str, Any]]:
+    """The content of each rate's data file; latencies in `unit`, times in seconds. `styles` are the page's variants.
+
+    The requests of all these rates are in memory at once: see `_batches`.
+    """
+    over_time, runs = [], {}
+    if queries.read_requests(rates):
         over_time = queries.rows("page_over_time", bins=TIME_BINS, per_bin=REQUESTS_PER_BIN)
-        runs = _runs(queries, rate, unit, run_findings.of_rate(findings, rate, unit))
+        runs = _runs(queries, unit, {rate: run_findings.of_rate(findings, rate, unit) for rate in rates})
+    usage = resources_section.over_time(queries, rates)
     return {
-        "charts": {
-            "time": chart_rows.latency_over_time(over_time, styles, unit),
-            "usage": chart_rows.resource_usage(resources_section.over_time(queries, rate), styles, "time"),
-        },
-        "shares": SHARES,
-        "figures": _FIGURES,
-        "needs": {name: stats.requests_needed(share) for name, share in PERCENTILES.items()},
-        "runs": runs,
+        rate: {
+            "charts": {
+                "time": chart_rows.latency_over_time(_at(rate, over_time), styles, unit),
+                "usage": chart_rows.resource_usage(_at(rate, usage), styles, "time"),
+            },
+            "shares": SHARES,
+            "figures": _FIGURES,
+            "needs": {name: stats.requests_needed(share) for name, share in PERCENTILES.items()},
+            "runs": [run for key, run in runs.items() if key[0] == rate],
+        }
+        for rate in rates
     }
 
 
+def _at(rate: float, rows: Iterable[Row]) -> list[Row]:
+    return [row for row in rows if row["rate"] == rate]
+
+
 def _runs(
-    queries: Queries, rate: float, unit: Unit, known: Mapping[tuple[str, str, int], Mapping[str, Any]]
-) -> list[dict[str, Any]]:
-    found: dict[tuple[str, str, int], dict[str, Any]] = {}
+    queries: Queries, unit: Unit, known: Mapping[float, Mapping[tuple[str, str, int], Mapping[str, Any]]]
+) -> dict[_Run, dict[str, Any]]:
+    found: dict[_Run, dict[str, Any]] = {}
     shares = list(PERCENTILES.values())
-    for row in queries.rows("page_run_numbers", rate=rate, shares=SHARES, percentiles=shares):
+    for row in queries.rows("page_run_numbers", shares=SHARES, percentiles=shares):
         values = {name: row.get(f"{name}_ns") for name in _FIGURES}
         values |= dict(zip(PERCENTILES, row["percentiles_ns"], strict=True))
         found[_key(row)] = {
@@ -93,7 +151,7 @@ def _runs(
             "figures": {name: unit.of(values[name]) for name in _FIGURES if _supported(name, row["n_requests"])},
             "at_least": [name for name in _FIGURES if _is_lower_bound(row, name)],
             "bins": [],
-            **known.get(_key(row), {}),
+            **known[row["rate"]].get(_key(row)[1:], {}),
             "cdf": [unit.of(latency) for latency in row["latencies_ns"]],
         }
     for row in queries.rows("page_run_points", points=POINTS):
@@ -106,14 +164,14 @@ def _runs(
         latencies = [unit.of(row[f"{name}_ns"]) for name in ("min", "p50", "p99", "max")]
         latencies[2] = latencies[2] if _supported("p99", row["n_requests"]) else None
         found[_key(row)]["bins"].append([row["first_seq"], row["last_seq"], row["n_failed"], *latencies])
-    for row in queries.rows("page_run_histogram", rate=rate, bins=HISTOGRAM_BINS):
+    for row in queries.rows("page_run_histogram", bins=HISTOGRAM_BINS):
         found[_key(row)]["histogram"] = {
             "edges": [unit.of(row[name]) for name in ("low_ns", "p99_ns", "high_ns")],
             "beyond": row["n_beyond"],
             "linear": row["linear_counts"],
             "log": row["log_counts"],
         }
-    return list(found.values())
+    return found
 
 
 def _is_lower_bound(row: Row, figure: str) -> bool:
@@ -133,5 +191,5 @@ def _sequence(numbers: list[int]) -> list[int] | int:
     return first if numbers == list(range(first, first + len(numbers))) else numbers
 
 
-def _key(row: Row) -> tuple[str, str, int]:
-    return row["variant"], row["variant_dir"], row["run"]
+def _key(row: Row) -> _Run:
+    return row["rate"], row["variant"], row["variant_dir"], row["run"]

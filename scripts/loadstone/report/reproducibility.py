@@ -9,6 +9,7 @@ import json
 import platform
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -98,6 +99,7 @@ def context(name: str, evidence: Evidence) -> dict[str, Any]:
     }
 
 
+@cache
 def _versions() -> dict[str, str]:
     """Versions of Loadstone, Python (without its patch release) and the libraries that compute."""
     python = ".".join(platform.python_version_tuple()[:2])

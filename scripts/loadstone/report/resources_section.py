@@ -55,17 +55,18 @@ def chart_rows(rows: Sequence[Row]) -> list[Row]:
     ]
 
 
-def over_time(queries: Queries, rate: float) -> list[Row]:
-    """The same over time at one rate."""
+def over_time(queries: Queries, rates: Sequence[float]) -> list[Row]:
+    """The same over time at some rates."""
     return [
         {
+            "rate": row["rate"],
             "variant": row["variant"],
             "time": rounded(row["at_s"], _DIGITS),
             "part": _id(_key(row)),
             "runs": row["n_runs"],
         }
         | {name: rounded(row[name], _DIGITS) for name in ("cpu", "cpu_std", "memory", "memory_std")}
-        for row in queries.rows("page_resources_over_time", rate=rate, bins=TIME_BINS)
+        for row in queries.rows("page_resources_over_time", rates=rates, bins=TIME_BINS)
     ]
 
 

@@ -1,4 +1,4 @@
--- One row per variant, part of the target and time bin at one rate: mean and standard deviation of CPU and memory over
+-- One row per rate ($rates), variant, part of the target and time bin: mean and standard deviation of CPU and memory over
 -- valid runs, at_s seconds after the first request of the test or, if that time is unknown, after the first sample of
 -- the run.
 -- A bin is as long as the sampling interval, or a multiple of it that gives at most $bins bins. The sum over all parts
@@ -6,6 +6,7 @@
 WITH
 placed AS (
     SELECT
+        rate,
         sampled.variant,
         sampled.variant_dir,
         sampled.run,
@@ -18,13 +19,13 @@ placed AS (
         sampled.memory_mib
     FROM resources AS sampled
     JOIN runs USING (app, host, timestamp, variant, rate, run, variant_dir)
-    WHERE rate = $rate AND NOT runs.excluded
-    WINDOW of_run AS (PARTITION BY sampled.host, sampled.timestamp, sampled.variant_dir, sampled.run)
+    WHERE rate IN (SELECT unnest($rates)) AND NOT runs.excluded
+    WINDOW of_run AS (PARTITION BY rate, sampled.host, sampled.timestamp, sampled.variant_dir, sampled.run)
 ),
 
 rounds AS (
     SELECT
-        variant, variant_dir, run, scope, name, since_s,
+        rate, variant, variant_dir, run, scope, name, since_s,
         if(count(cpu_millicores) = count(*), sum(cpu_millicores ORDER BY part, cpu_millicores), NULL) AS cpu,
         if(count(memory_mib) = count(*), sum(memory_mib ORDER BY part, memory_mib), NULL) AS memory
     FROM placed
@@ -32,32 +33,35 @@ rounds AS (
 ),
 
 steps AS (
-    SELECT since_s - lag(since_s) OVER (PARTITION BY variant, variant_dir, run, scope, name ORDER BY since_s) AS step_s
+    SELECT rate, since_s - lag(since_s) OVER (PARTITION BY rate, variant, variant_dir, run, scope, name ORDER BY since_s) AS step_s
     FROM rounds
 ),
 
 width AS (
-    SELECT greatest(coalesce(median(step_s), 1), 0.001) AS least_s FROM steps
+    SELECT rate, greatest(coalesce(median(step_s), 1), 0.001) AS least_s FROM steps GROUP BY rate
 ),
 
 bins AS (
-    SELECT least_s * greatest(ceil((SELECT max(since_s) - min(since_s) FROM rounds) / least_s / $bins), 1) AS width_s
-    FROM width
+    SELECT rate, least_s * greatest(ceil((max(since_s) - min(since_s)) / least_s / $bins), 1) AS width_s
+    FROM rounds
+    JOIN width USING (rate)
+    GROUP BY rate, least_s
 ),
 
 parts AS (
     SELECT
-        variant, variant_dir, run, scope, name,
+        rate, variant, variant_dir, run, scope, name,
         round(since_s / width_s) * width_s AS at_s,
         avg(cpu ORDER BY since_s) AS cpu,
         avg(memory ORDER BY since_s) AS memory
-    FROM rounds, bins
+    FROM rounds
+    JOIN bins USING (rate)
     GROUP BY ALL
 ),
 
 summed AS (
     SELECT
-        variant, variant_dir, run, at_s,
+        rate, variant, variant_dir, run, at_s,
         count(*) AS n_here,
         sum(cpu ORDER BY scope, name) AS cpu,
         sum(memory ORDER BY scope, name) AS memory
@@ -70,14 +74,15 @@ everything AS (
     SELECT * FROM parts
     UNION ALL BY NAME
     SELECT
-        variant, variant_dir, run, at_s, cpu, memory,
+        rate, variant, variant_dir, run, at_s, cpu, memory,
         'total' AS scope,
         'TOTAL' AS name
     FROM summed
-    QUALIFY n_here = max(n_here) OVER (PARTITION BY variant, variant_dir, run)
+    QUALIFY n_here = max(n_here) OVER (PARTITION BY rate, variant, variant_dir, run)
 )
 
 SELECT
+    rate,
     variant,
     scope,
     name,
@@ -88,5 +93,5 @@ SELECT
     avg(memory ORDER BY variant_dir, run) AS memory,
     stddev_pop(memory ORDER BY variant_dir, run) AS memory_std
 FROM everything
-GROUP BY variant, scope, name, at_s
-ORDER BY scope = 'total' DESC, scope, name, variant, at_s;
+GROUP BY rate, variant, scope, name, at_s
+ORDER BY rate, scope = 'total' DESC, scope, name, variant, at_s;

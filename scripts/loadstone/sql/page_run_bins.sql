@@ -1,15 +1,15 @@
--- One row per bin of consecutive requests, $bins bins per run, for runs with more than $points requests at one rate
+-- One row per bin of consecutive requests, $bins bins per run, for runs with more than $points requests
 -- (measured requests of page_requests): the spread of latency in the bin and the number of failed requests.
 WITH
 extents AS (
-    SELECT variant, variant_dir, run, min(seq) AS first_seq, max(seq) - min(seq) + 1 AS span
+    SELECT rate, variant, variant_dir, run, min(seq) AS first_seq, max(seq) - min(seq) + 1 AS span
     FROM page_requests
     WHERE measured
-    GROUP BY variant, variant_dir, run
+    GROUP BY rate, variant, variant_dir, run
     HAVING count(*) > $points
 )
 SELECT
-    variant, variant_dir, run,
+    rate, variant, variant_dir, run,
     (seq - extents.first_seq) * $bins // span AS bin,
     min(seq) AS first_seq,
     max(seq) AS last_seq,
@@ -20,7 +20,7 @@ SELECT
     quantile_cont(latency_ns, 0.99) AS p99_ns,
     max(latency_ns) AS max_ns
 FROM page_requests
-JOIN extents USING (variant, variant_dir, run)
+JOIN extents USING (rate, variant, variant_dir, run)
 WHERE measured
-GROUP BY variant, variant_dir, run, bin
-ORDER BY variant, variant_dir, run, bin;
+GROUP BY rate, variant, variant_dir, run, bin
+ORDER BY rate, variant, variant_dir, run, bin;

@@ -1,4 +1,4 @@
--- One row per run at one rate (measured requests of page_requests): two histograms of its latency with at most $bins
+-- One row per run (measured requests of page_requests): two histograms of its latency with at most $bins
 -- bins each.
 -- linear_counts: equal widths from low_ns to p99_ns. n_beyond counts slower requests, which would flatten the rest.
 -- log_counts: equal ratios from low_ns to high_ns. Bins are half-open; the last one includes its upper edge.
@@ -6,29 +6,28 @@
 -- the upper edge of the bin with the 99th percentile, which is not part of the last bin.
 WITH
 latencies AS (
-    SELECT variant, variant_dir, run, greatest(latency_ns, 1)::DOUBLE AS latency_ns
+    SELECT rate, variant, variant_dir, run, greatest(latency_ns, 1)::DOUBLE AS latency_ns
     FROM page_requests
     WHERE measured
 ),
 steps AS (
-    SELECT variant, variant_dir, run, CASE WHEN resolution_ns > 1 THEN resolution_ns END AS step_ns
+    SELECT rate, variant, variant_dir, run, CASE WHEN resolution_ns > 1 THEN resolution_ns END AS step_ns
     FROM runs
-    WHERE rate = $rate
 ),
 extents AS (
     SELECT
-        variant, variant_dir, run, step_ns,
+        rate, variant, variant_dir, run, step_ns,
         min(latency_ns) AS low_ns,
         greatest(quantile_cont(latency_ns, 0.99), min(latency_ns) + 1) AS p99_ns,
         greatest(max(latency_ns), min(latency_ns) + coalesce(any_value(step_ns), 1)) AS high_ns,
         floor((quantile_cont(latency_ns, 0.99) - min(latency_ns)) / any_value(step_ns)) + 1 AS n_steps
     FROM latencies
-    JOIN steps USING (variant, variant_dir, run)
-    GROUP BY variant, variant_dir, run, step_ns
+    JOIN steps USING (rate, variant, variant_dir, run)
+    GROUP BY rate, variant, variant_dir, run, step_ns
 ),
 shapes AS (
     SELECT
-        variant, variant_dir, run, step_ns, low_ns, high_ns,
+        rate, variant, variant_dir, run, step_ns, low_ns, high_ns,
         coalesce(ceil(n_steps / ceil(n_steps / $bins)), $bins)::INTEGER AS linear_bins,
         coalesce(low_ns + ceil(n_steps / ceil(n_steps / $bins)) * ceil(n_steps / $bins) * step_ns, p99_ns) AS p99_ns,
         coalesce(
@@ -38,17 +37,17 @@ shapes AS (
 ),
 placed AS (
     SELECT
-        variant, variant_dir, run, low_ns, p99_ns, high_ns, linear_bins, log_bins,
+        rate, variant, variant_dir, run, low_ns, p99_ns, high_ns, linear_bins, log_bins,
         CASE WHEN latency_ns < p99_ns OR (step_ns IS NULL AND latency_ns = p99_ns)
             THEN least(floor((latency_ns - low_ns) / (p99_ns - low_ns) * linear_bins + 1e-9), linear_bins - 1)::INTEGER
         END AS linear_bin,
         least(floor(ln(latency_ns / low_ns) / ln(high_ns / low_ns) * log_bins), log_bins - 1)::INTEGER AS log_bin
     FROM latencies
-    JOIN shapes USING (variant, variant_dir, run)
+    JOIN shapes USING (rate, variant, variant_dir, run)
 ),
 counted AS (
     SELECT
-        variant, variant_dir, run, low_ns, p99_ns, high_ns, linear_bins, log_bins,
+        rate, variant, variant_dir, run, low_ns, p99_ns, high_ns, linear_bins, log_bins,
         histogram(linear_bin) AS linear_map,
         histogram(log_bin) AS log_map,
         count(*) FILTER (WHERE linear_bin IS NULL) AS n_beyond
@@ -56,8 +55,8 @@ counted AS (
     GROUP BY ALL
 )
 SELECT
-    variant, variant_dir, run, low_ns, p99_ns, high_ns, n_beyond,
+    rate, variant, variant_dir, run, low_ns, p99_ns, high_ns, n_beyond,
     list_transform(range(linear_bins), lambda bin: coalesce(linear_map[bin::INTEGER], 0)) AS linear_counts,
     list_transform(range(log_bins), lambda bin: coalesce(log_map[bin::INTEGER], 0)) AS log_counts
 FROM counted
-ORDER BY variant, variant_dir, run;
+ORDER BY rate, variant, variant_dir, run;

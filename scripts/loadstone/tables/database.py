@@ -44,7 +44,7 @@ def add_view(
         except duckdb.Error as error:
             raise damaged(error) from None
     else:
-        connection.from_arrow(SCHEMAS[table].empty_table()).create_view(table)
+        connection.register(table, SCHEMAS[table].empty_table())
 
 
 def rows(connection: duckdb.DuckDBPyConnection, query: str, **values: Any) -> list[dict[str, Any]]:
