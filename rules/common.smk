@@ -20,9 +20,9 @@ from loadstone.process import LastingStream
 from loadstone.report import site_layout
 from loadstone.report.output import assets_digest
 from loadstone.report.site_layout import SiteSnapshot
+from loadstone.tables import ANALYSED, COMPARED
 from loadstone.tables import VERSION as TABLES_VERSION
 from loadstone.tables.layout import database_of
-from loadstone.tables.schema import ANALYSED, COMPARED
 from loadstone.workflow import markers, transfers
 from loadstone.workflow.command import Command, check_folder, clamp_mtimes, is_cluster_to_put_back, may_attack
 from loadstone.workflow.declarations import Declarations

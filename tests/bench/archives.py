@@ -19,7 +19,7 @@ from loadstone.archive import Campaign, Cell
 from loadstone.report import site_layout
 from loadstone.report.output import shared_assets
 from loadstone.report.site_layout import Part, variant_slug
-from loadstone.tables import layout, schema
+from loadstone.tables import ANALYSED, layout
 from loadstone.workflow.markers import write_marker
 from loadstone.workflow.snapshot import Snapshot, tables_fingerprint
 from support import rawfiles
@@ -193,7 +193,7 @@ def _pretend(folder: Path, checkout: Path) -> None:
     later = [
         folder / f"tables/{table}/app_dir={app}/host_dir={host}/timestamp_dir={timestamp}/part.parquet"
         for app, host, timestamp in keys
-        for table in schema.ANALYSED
+        for table in ANALYSED
     ]
     later += [layout.manifest_file(folder / "tables", listing.campaign) for listing in snapshot.listings.values()]
     later += [folder / f"reports/campaigns/{slug}.html" for slug in snapshot.slugs]

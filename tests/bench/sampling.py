@@ -6,7 +6,8 @@ from pathlib import Path
 
 from loadstone.analysis.campaign import analyse_campaign
 from loadstone.archive import Campaign, Cell
-from loadstone.collect import collect_run, sweep
+from loadstone.collect import sweep
+from loadstone.collect.run import collect_run
 from loadstone.config import check
 from loadstone.config.yaml_files import read_yaml
 from loadstone.tables.convert import convert_campaign

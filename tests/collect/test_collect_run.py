@@ -14,7 +14,7 @@ import zstandard
 from loadstone import archive
 from loadstone.archive import metadata, plan
 from loadstone.archive.run_records import record_failure
-from loadstone.collect import collect_run
+from loadstone.collect.run import collect_run
 from loadstone.collect.targets.base import RunFailedError
 from loadstone.config import redact
 from loadstone.errors import LoadstoneError

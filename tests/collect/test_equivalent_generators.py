@@ -14,7 +14,8 @@ import pytest
 from loadstone import archive
 from loadstone.analysis.scope import Settings
 from loadstone.archive import METADATA, Cell, plan
-from loadstone.collect import collect_run, sweep
+from loadstone.collect import sweep
+from loadstone.collect.run import collect_run
 from support.checkout import PROJECT
 from tables.tabling import Project
 

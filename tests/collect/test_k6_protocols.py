@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 from conftest import PROJECT
 from loadstone.archive import Cell
-from loadstone.collect import collect_run, sweep
+from loadstone.collect import sweep
 from loadstone.collect.generators import k6
+from loadstone.collect.run import collect_run
 from loadstone.readers import FORMATS, Problems
 from support.bench import RATE, configured
 from support.generators import require

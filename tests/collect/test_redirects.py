@@ -7,8 +7,9 @@ from pathlib import Path
 import duckdb
 import pytest
 from loadstone.archive import Cell
-from loadstone.collect import collect_run, sweep
+from loadstone.collect import sweep
 from loadstone.collect.generators import k6
+from loadstone.collect.run import collect_run
 from loadstone.config import check
 from loadstone.config.connection import Connection
 from support.bench import RATE

@@ -10,8 +10,9 @@ import psutil
 import zstandard
 from loadstone.archive import Campaign, Cell
 from loadstone.archive.stages import number_text
-from loadstone.collect import collect_run, sweep
+from loadstone.collect import sweep
 from loadstone.collect.generators import k6
+from loadstone.collect.run import collect_run
 from loadstone.config import check, load_shapes
 
 from support.checkout import PROJECT, free_ports

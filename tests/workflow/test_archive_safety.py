@@ -7,7 +7,7 @@ import shutil
 import pytest
 from loadstone.report import site_layout
 from loadstone.report.output import shared_assets
-from loadstone.tables import schema
+from loadstone.tables import ANALYSED
 from support.checkout import Checkout
 
 
@@ -166,7 +166,7 @@ def test_whatever_is_deleted_of_tables_and_pages_is_made_again(collected, tmp_pa
     checkout = collected.copy(tmp_path / "checkout")
     tables, reports = checkout.path / "results/tables", checkout.path / "reports"
     (part,) = (path.relative_to(tables / "runs") for path in (tables / "runs").rglob("*.parquet"))
-    of_campaign = [tables / table / part for table in schema.ANALYSED]
+    of_campaign = [tables / table / part for table in ANALYSED]
     pages = [reports / entry.path for entry in site_layout.ENTRIES if entry.name != "progress"]
     pages += reports.glob("*/*.html")
     shared = [reports / "assets" / name for name in ("vega.js", *shared_assets())]
@@ -187,4 +187,4 @@ def test_whatever_is_deleted_of_tables_and_pages_is_made_again(collected, tmp_pa
     assert requests[1].read_bytes() == whole, "it was cut short"
     # Whoever adds a table to what is written of a campaign has it asked for too.
     by_convert = {"requests", "summaries", "resources", "planned", "facts", "problems"}
-    assert {path.relative_to(tables).parts[0] for path in tables.rglob(str(part))} - by_convert == set(schema.ANALYSED)
+    assert {path.relative_to(tables).parts[0] for path in tables.rglob(str(part))} - by_convert == set(ANALYSED)

@@ -1,7 +1,7 @@
 """Draws conclusions from one scope, a campaign or a comparison, and writes their tables. Reads no request.
 
 Called at the end of `analyse` and of `compare`, when all their tables are written. To add a table of conclusions, add a
-function from `Scope` to rows to `_CONCLUSIONS`, its name to `schema.SCOPED` and its columns to `tables/columns.yaml`.
+function from `Scope` to rows to `_CONCLUSIONS`, its name to `tables.SCOPED` and its columns to `tables/columns.yaml`.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -29,8 +29,7 @@ from loadstone.errors import LoadstoneError
 from loadstone.publish.site import files as site_files
 from loadstone.report import site_layout
 from loadstone.report.site_layout import slug
-from loadstone.tables import VERSION, layout, verify
-from loadstone.tables.schema import COMPARED
+from loadstone.tables import COMPARED, VERSION, layout, verify
 from loadstone.text import counted, megabytes
 
 FORMAT = 1  # of bundles; raised when an older Loadstone would misread a newer one

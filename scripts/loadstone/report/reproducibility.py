@@ -24,7 +24,7 @@ from loadstone.report.numbers import counted, joined
 from loadstone.report.output import write_page, write_text
 from loadstone.report.queries import Queries, Row
 from loadstone.report.site_layout import CHECKSUMS_SUFFIX, CRATE, MADE_HERE, content_type
-from loadstone.tables import database, layout, schema
+from loadstone.tables import PLAIN, SCOPED, database, layout, schema
 
 # --- checksums and versions -------------------------------------------------------------------------------------------
 
@@ -286,7 +286,7 @@ def tables_of(
     folders = [layout.partition(tables, table, campaign) for campaign in campaigns for table in named]
     paths = [path for folder in folders for path in sorted(folder.glob("*.parquet"))]
     if comparison:
-        compared = [table for table in (*schema.PLAIN, *schema.SCOPED) if table not in ("generators", "history")]
+        compared = [table for table in (*PLAIN, *SCOPED) if table not in ("generators", "history")]
         files = (layout.comparison_file(tables, comparison.id, table) for table in compared)
         paths += [path for path in files if path.is_file()]
     return [(path.relative_to(tables).as_posix(), path) for path in paths]

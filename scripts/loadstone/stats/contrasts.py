@@ -13,6 +13,7 @@ margin of a ratio extends from 1 / (1 + margin) to 1 + margin, which is symmetri
 are those of ``statsmodels.stats.multitest``, which loads pandas (jobs do without).
 """
 
+from bisect import bisect_left
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 
@@ -333,11 +334,15 @@ def runs_needed(
     if margin is not None:
         # Of two one-sided tests both must succeed: at no true difference each has half the other's failures.
         distance, erring, failing = float(np.log1p(margin)) - distance, alpha, failing / 2 if effect == 0 else failing
-    runs: NDArray[np.int64] = np.arange(2, _MOST_RUNS + 1)
-    freedom = np.maximum((runs - 1) * (1 if paired else 2) + pooled_freedom, 1)
-    reach = stdtrit(freedom, 1 - erring) + stdtrit(freedom, 1 - failing)
-    found = np.flatnonzero(distance > np.sqrt(spread**2 / runs + rounding) * reach)
-    return int(runs[found[0]]) if found.size else None
+    sides = 1 if paired else 2
+
+    def suffice(runs: int) -> bool:
+        freedom = max((runs - 1) * sides + pooled_freedom, 1)
+        reach = stdtrit(freedom, 1 - erring) + stdtrit(freedom, 1 - failing)
+        return bool(distance > np.sqrt(spread**2 / runs + rounding) * reach)
+
+    found = 2 + bisect_left(range(2, _MOST_RUNS + 1), True, key=suffice)
+    return found if found <= _MOST_RUNS else None
 
 
 def holm(p_values: Sequence[float]) -> list[float]:

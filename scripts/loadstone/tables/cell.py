@@ -19,7 +19,7 @@ from loadstone.archive import METADATA, Campaign, Cell, CellListing, RawFile
 from loadstone.archive.durable import replace, sha256_of
 from loadstone.archive.metadata import Metadata
 from loadstone.config import redact
-from loadstone.tables import VERSION, layout, schema
+from loadstone.tables import OF_CELLS, VERSION, layout, schema
 
 _ROW_GROUP = 100_000
 _ROW_GROUP_BYTES = 64 << 20
@@ -165,7 +165,7 @@ class Reading:
 
 
 class CellTables:
-    """The cell's own files of `schema.OF_CELLS`; see `cell_tables`."""
+    """The cell's own files of `OF_CELLS`; see `cell_tables`."""
 
     def __init__(self, tables: Path, cell: Cell, stack: ExitStack) -> None:
         self._tables, self._cell, self._stack = tables, cell, stack
@@ -185,7 +185,7 @@ class CellTables:
         """Write what is still pending; returns the tables that have rows."""
         for table in self._pending:
             self._flush(table)
-        return [table for table in schema.OF_CELLS if table in self._writers]
+        return [table for table in OF_CELLS if table in self._writers]
 
     def _flush(self, table: str) -> None:
         batches, self._pending[table] = self._pending[table], []
@@ -209,7 +209,7 @@ def cell_tables(tables: Path, reading: Reading) -> Iterator[CellTables]:
         output = CellTables(tables, reading.cell, stack)
         yield output
         written = output.flush()
-    for table in schema.OF_CELLS:
+    for table in OF_CELLS:
         file = layout.cell_file(tables, table, reading.cell)
         if table in written:
             reading.record.tables[table] = file.stat().st_size

@@ -32,7 +32,7 @@ from loadstone.archive.staging import read_checksums
 from loadstone.config import redact
 from loadstone.errors import LoadstoneError
 from loadstone.process import end_with_parents
-from loadstone.tables import layout, schema
+from loadstone.tables import OF_CELLS, layout
 from loadstone.tables.cell import (
     CellRecord,
     Reading,
@@ -109,7 +109,7 @@ def _why(record: CellRecord | None, cell: CellListing, variant: str, tables: Pat
 
 def _remove_vanished(listing: CampaignListing, tables: Path, log: Callable[[str], None]) -> None:
     """Remove the Parquet files of cells that are no longer there."""
-    for table in schema.OF_CELLS:
+    for table in OF_CELLS:
         expected = {layout.cell_file(tables, table, cell.cell) for cell in listing.cells}
         for path in layout.partition(tables, table, listing.campaign).glob("*.parquet"):
             if path not in expected:
@@ -238,7 +238,7 @@ class _CellReader(Reading):
 
     def refuse(self, why: str, tables: Path) -> CellRecord:
         """Describe the cell without reading it: all its runs are there, and excluded."""
-        for table in schema.OF_CELLS:
+        for table in OF_CELLS:
             layout.cell_file(tables, table, self.cell).unlink(missing_ok=True)
         self.problem(None, "", layout.text(why), fault=True)
         self.record.runs += [describe(self, run) for run in self.listing.runs()]

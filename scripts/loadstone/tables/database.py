@@ -12,8 +12,8 @@ from loadstone import sql
 from loadstone.archive import Campaign
 from loadstone.errors import LoadstoneError
 from loadstone.readers import load_generators
-from loadstone.tables import layout
-from loadstone.tables.schema import COMPARED, PLAIN, SCHEMAS, SCOPED, TABLES, VIEWS
+from loadstone.tables import COMPARED, PLAIN, SCOPED, layout
+from loadstone.tables.schema import SCHEMAS, TABLES, VIEWS
 
 _FILES = "*.parquet"
 _OF_DUMPS = "traces-*~*.parquet"
@@ -44,7 +44,7 @@ def add_view(
         except duckdb.Error as error:
             raise damaged(error) from None
     else:
-        connection.register(table, SCHEMAS[table].empty_table())
+        connection.from_arrow(SCHEMAS[table].empty_table()).create_view(table)
 
 
 def rows(connection: duckdb.DuckDBPyConnection, query: str, **values: Any) -> list[dict[str, Any]]:

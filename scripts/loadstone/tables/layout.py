@@ -12,16 +12,16 @@ from contextlib import contextmanager, suppress
 from datetime import datetime
 from glob import escape
 from pathlib import Path
-from typing import Any
-
-import pyarrow as pa
-import pyarrow.parquet as pq
+from typing import TYPE_CHECKING, Any
 
 from loadstone.archive import Campaign, Cell, encode
 from loadstone.archive.durable import replace
 from loadstone.archive.trace_dumps import Dump
 from loadstone.errors import LoadstoneError
-from loadstone.tables.schema import OF_CELLS, OF_DUMPS, OF_LISTINGS, SCHEMAS
+from loadstone.tables import OF_CELLS, OF_DUMPS, OF_LISTINGS
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 PART = "part.parquet"
 MANIFESTS = ".manifest"
@@ -118,8 +118,10 @@ def written(tables: Path, path: Path) -> Iterator[Path]:
         temporary.unlink(missing_ok=True)
 
 
-def arrow_rows(rows: Sequence[Mapping[str, Any]], schema: pa.Schema) -> list[dict[str, Any]]:
+def arrow_rows(rows: Sequence[Mapping[str, Any]], schema: "pa.Schema") -> list[dict[str, Any]]:
     """Arrow wants maps as pairs; times come as text out of the manifest."""
+    import pyarrow as pa  # noqa: PLC0415 - as in `write_rows`
+
     pairs = [field.name for field in schema if pa.types.is_map(field.type)]
     times = [field.name for field in schema if pa.types.is_timestamp(field.type)]
     found = []
@@ -137,6 +139,12 @@ def write_rows(
     if not rows and not keep_empty:
         path.unlink(missing_ok=True)
         return
+    # Every command of Snakemake imports this module, for the names of files; pyarrow would be a sixth of its start.
+    import pyarrow as pa  # noqa: PLC0415
+    import pyarrow.parquet as pq  # noqa: PLC0415
+
+    from loadstone.tables.schema import SCHEMAS  # noqa: PLC0415
+
     columns = SCHEMAS[table]
     with written(tables, path) as temporary:
         pq.write_table(pa.Table.from_pylist(arrow_rows(rows, columns), columns), temporary, compression="zstd")

@@ -66,30 +66,3 @@ TABLES = {table: SCHEMAS[table] for table in _DECLARED["tables"]}
 
 # Views over these, each made by the SQL file of its name.
 VIEWS = {table: SCHEMAS[table] for table in _DECLARED["views"]}
-
-# Tables of which every cell has its own file.
-OF_CELLS = ("requests", "figures", "histograms", "resources")
-
-# Further tables of conversion, with one file per campaign; and those of a trace dump.
-OF_LISTINGS = ("summaries", "incidents", "planned", "failures", "problems", "facts")
-OF_DUMPS = ("spans", "trace_shares", "problems")
-
-# Tables that are not partitioned by campaign: a comparison has a file of each, generators and history have one.
-PLAIN = ("comparisons", "fits", "generators", "history")
-
-# Tables about a scope: a campaign (a file in its folder) or a comparison (its own file).
-SCOPED = (
-    "effects",
-    "knees",
-    "knee_shares",
-    "layers",
-    "interactions",
-    "claims",
-    "time_bins",
-    "percentile_curves",
-)
-
-# What analysis writes for every campaign, and for every comparison: the workflow waits for these.
-OF_RUNS = ("run_shapes", "sending", "senders", "run_figures")
-ANALYSED = ("runs", "cells", "cells_all", "suggestions", "error_causes", *OF_RUNS, "replicates", *SCOPED)
-COMPARED = ("comparisons", "fits", *SCOPED)

@@ -18,7 +18,7 @@ from loadstone.archive.trace_dumps import Dump
 from loadstone.config import redact
 from loadstone.readers import jaeger
 from loadstone.readers.jaeger import DumpProblems, Span, Trace
-from loadstone.tables import layout, schema
+from loadstone.tables import OF_DUMPS, layout, schema
 
 _ROW_GROUP = 10_000
 _MEMORY = "200MB"
@@ -46,7 +46,7 @@ def convert_dump(dump: Dump, tables: Path, log: Callable[[str], None]) -> None:
 
 def prune_dumps(tables: Path, dumps: list[Dump]) -> None:
     """Remove the rows of dumps that are no longer in the archive, or belong to another campaign now."""
-    for table in schema.OF_DUMPS:
+    for table in OF_DUMPS:
         expected = {layout.dump_file(tables, table, dump) for dump in dumps}
         for pattern in (layout.PARTITIONS, layout.FORMER_PARTITIONS):
             for path in set((tables / table).glob(f"{pattern}/traces-*~*.parquet")) - expected:
