@@ -15,7 +15,7 @@ import numpy as np
 from loadstone.analysis import Row, reasons
 from loadstone.analysis.caveats.figures import COARSE_NS
 from loadstone.analysis.reasons import Reason
-from loadstone.analysis.scope import Scope, Series, contrasted, figure, incomparable, joined, step_ns, unlike
+from loadstone.analysis.scope import Scope, Series, figure, incomparable, joined, step_ns, unlike
 from loadstone.percentiles import ERRORS, STATISTICS
 from loadstone.stats import contrasts
 from loadstone.stats.contrasts import Contrast
@@ -86,7 +86,7 @@ def effects(scope: Scope) -> Iterator[Row]:
 
 
 def _compare(scope: Scope) -> Iterator[_Pair]:
-    known = contrasted(scope)
+    known = scope.contrasts
     for place in scope.places:
         if (baseline := place.series.get(scope.baseline or "")) is None:
             continue

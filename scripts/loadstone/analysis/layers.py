@@ -12,7 +12,7 @@ from typing import Any
 from loadstone.analysis import Row, reasons
 from loadstone.analysis.reasons import Reason
 from loadstone.analysis.saturation import described, swept
-from loadstone.analysis.scope import Place, Scope, Series, contrasted, incomparable, paired, reported, step_ns, unlike
+from loadstone.analysis.scope import Place, Scope, Series, incomparable, paired, reported, step_ns, unlike
 from loadstone.config.variants import Diamond, Layer, VariantGraph
 from loadstone.percentiles import LATENCIES
 from loadstone.stats import contrasts
@@ -98,7 +98,7 @@ def layers(scope: Scope) -> Iterator[Row]:
 
 
 def _overheads(scope: Scope) -> list[_Overhead]:
-    known, found = contrasted(scope), []
+    known, found = scope.contrasts, []
     for place in scope.places:
         for layer in VariantGraph(scope.over, place.series).layers():
             pair = place.series[layer.below], place.series[layer.variant]

@@ -211,8 +211,13 @@ class Scope:
             for way in self.ways
         ]
 
+    @cached_property
+    def contrasts(self) -> Mapping[Key, Contrast]:
+        """Those of `STATISTICS`, for effects and layers."""
+        return contrasted(self, STATISTICS)
 
-def contrasted(scope: Scope, statistics: Sequence[str] = STATISTICS) -> Mapping[Key, Contrast]:
+
+def contrasted(scope: Scope, statistics: Sequence[str]) -> Mapping[Key, Contrast]:
     """The contrast of every pair and statistic that can be compared.
 
     Errors are pooled, but not those of error fractions, nor those of contrasts of which only a lower limit is known.

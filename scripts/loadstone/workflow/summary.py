@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.table import Table
@@ -12,11 +12,12 @@ from rich.text import Text
 from loadstone import archive
 from loadstone.config.variants import Variants
 from loadstone.errors import printable
-from loadstone.report import findings
 from loadstone.report.numbers import Row, distinct, interval, latency_text, page_unit
-from loadstone.report.queries import querying
 from loadstone.text import load_unit, rate_text
 from loadstone.workflow.job import hide_pandas
+
+if TYPE_CHECKING:
+    from loadstone.report.findings import Finding
 
 _WIDTH = 120  # where the output is no terminal
 _MOST_ROWS = 60
@@ -29,6 +30,10 @@ def show(config: Mapping[str, Any], variants: Variants) -> None:
     if found is None:
         return
     hide_pandas()
+    # Half of what the summary takes, which commands without one don't need.
+    from loadstone.report import findings  # noqa: PLC0415
+    from loadstone.report.queries import querying  # noqa: PLC0415
+
     with querying(Path(config["tables"]), [found]) as queries:
         effects, knees = (queries.of_scope(table, None) for table in ("effects", "knees"))
         cells = queries.rows("page_cells", with_excluded=False)
@@ -60,7 +65,7 @@ def _newest_complete(config: Mapping[str, Any]) -> archive.Campaign | None:
 
 def _table(
     cells: list[Row],
-    found: Mapping[tuple[str, str, float], findings.Finding],
+    found: Mapping[tuple[str, str, float], "Finding"],
     labels: Mapping[str, str],
     unit_of_load: str,
 ) -> Table:
@@ -90,5 +95,5 @@ def _table(
     return table
 
 
-def _verdict(finding: findings.Finding) -> Text:
+def _verdict(finding: "Finding") -> Text:
     return Text(f"{finding.symbol} {finding.verdict}", style=_COLOURS.get(finding.verdict, ""))
