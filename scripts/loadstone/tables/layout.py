@@ -139,7 +139,7 @@ def write_rows(
     if not rows and not keep_empty:
         path.unlink(missing_ok=True)
         return
-    # Every command of Snakemake imports this module, for the names of files; pyarrow would be a sixth of its start.
+    # Every command of Snakemake imports this module, for the names of files, and writes none.
     import pyarrow as pa  # noqa: PLC0415
     import pyarrow.parquet as pq  # noqa: PLC0415
 
