@@ -349,8 +349,8 @@ def matrix(
 ) -> dict[str, Any]:
     """Verdicts by variant (rows) and load (columns): of the leading statistic, and of all others for the page's script.
 
-    ``cells`` has by statistic a list per variant with a cell per load: verdict, size, interval, mark, value (None: there
-    is neither a value nor a difference).
+    ``cells`` has by statistic a list per variant with a cell per load: verdict, size, interval, mark, value; None where
+    there is neither a value nor a difference.
     ``baseline_cells`` has a list per baseline: value, interval (of the page's `cells`). Empty without effects.
     """
     labels = {style.name: style.label for style in styles}
