@@ -150,10 +150,30 @@ MUTANTS = (
     ),
     Mutant(
         "warm-ups are in no figure",
-        "WHERE measured;\n",
-        ";\n",
+        "WHERE (measured OR every_phase) AND ",
+        "WHERE ",
         ("report/test_agreement.py::test_figures_of_cells_in_tables",),
         where="scripts/loadstone/sql/measured_requests.sql",
+    ),
+    Mutant(
+        "excluded runs are in no figure of latency over time",
+        " AND (NOT selected_runs.excluded OR with_excluded);\n",
+        ";\n",
+        ("report/test_agreement.py::test_latency_over_time_on_the_page",),
+        where="scripts/loadstone/sql/measured_requests.sql",
+    ),
+    Mutant(
+        "lines are fitted to figures of requests where there are any",
+        "    ANTI JOIN run_figures USING (app, host, timestamp, variant_dir, rate, run)\n",
+        "",
+        ("report/test_agreement.py::test_lines_are_fitted_to_figures_of_requests_where_there_are_any",),
+        where="scripts/loadstone/sql/comparison_points.sql",
+    ),
+    Mutant(
+        "latency over time says which values are lower bounds",
+        '"at_least": {name: is_lower_bound(row, share) for name, share in OVER_TIME.items()},\n',
+        '"at_least": dict.fromkeys(OVER_TIME, False),\n',
+        ("report/test_agreement.py::test_latency_over_time_on_the_page",),
     ),
     Mutant(
         "percentiles of a cell are those of its pooled requests",

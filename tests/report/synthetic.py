@@ -82,12 +82,13 @@ def write_compared(tables: Path, campaign: Campaign, comparison: str) -> None:
 
 def _write_pictured(tables: Path, campaign: Campaign, runs: Sequence[dict[str, Any]]) -> None:
     """What charts show besides figures, by the real code, from the requests that were written."""
-    drawn: dict[str, list[dict[str, Any]]] = {table: [] for table in distributions.TABLES}
+    drawn: dict[str, list[dict[str, Any]]] = {table: [] for table in ("run_figures", *distributions.POOLED)}
     with database.open_memory() as connection:
         source = Source(connection, tables, Cache(tables, layout.cache_file(tables, campaign)))
         for (rate, variant), group in groupby(runs, key=lambda run: (run["rate"], run["variant"])):
             file = layout.cell_file(tables, "requests", Cell(campaign, f"{rate:g}", variant)).relative_to(tables)
             own = [run | {"timeout_s": None, "requests_file": str(file)} for run in group]
+            drawn["run_figures"] += distributions.run_figures(own, distributions.of_runs(source, own))
             for table, rows in distributions.of_cell(source, own).items():
                 drawn[table] += rows
     for table, rows in drawn.items():

@@ -11,9 +11,9 @@ from operator import itemgetter
 from typing import Any
 
 from loadstone import stats
-from loadstone.analysis.distributions import SHARES
+from loadstone.analysis.distributions import SHARES, is_lower_bound
 from loadstone.config.variants import Style, on_dark, on_light
-from loadstone.percentiles import ERRORS, LATENCIES, SHOWN_PERCENTILES
+from loadstone.percentiles import ERRORS, LATENCIES, PERCENTILES, SHOWN_PERCENTILES
 from loadstone.report import conclusions, findings
 from loadstone.report.conclusions import Conclusions, layers_in_order
 from loadstone.report.numbers import Unit, latency_text, rate_name, rounded, signed
@@ -23,6 +23,7 @@ Columns = dict[str, Any]
 
 _ENDS = {"value": "", "low": "_low", "high": "_high"}  # endings of the names of columns
 _WIDEST = 100
+OVER_TIME = {name: PERCENTILES[name] for name in ("p50", "p90")}  # of each time bin at one load
 _DECADES = 1.5
 
 
@@ -223,8 +224,8 @@ def _runs(found: Distributions, styles: Sequence[Style], unit: Unit, prefix: str
             "load": row["rate"],
             "run": name(row),
             "requests": row[f"{prefix}n_requests"],
-            "timeouts": row["n_timeouts"],
             "value": {figure: rounded(unit.of(row[f"{prefix}{figure}_ns"]), 4) for figure in LATENCIES},
+            "at_least": {figure: not prefix and _at_least(row, figure) for figure in LATENCIES},
         }
         for row in found.runs
     ]
@@ -250,16 +251,19 @@ def _time_bins(found: Distributions, styles: Sequence[Style], unit: Unit) -> Col
             "requests": [row["n_requests"] for row in own],
             "runs": max(row["n_runs"] for row in own),
             "value": {name: [rounded(unit.of(row[f"{name}_ns"]), 4) for row in own] for name in LATENCIES},
-            "at_least": {name: _at_least(own, name) for name in LATENCIES},
+            "at_least": {name: _any([_at_least(row, name) for row in own]) for name in LATENCIES},
         }
         for (rate, variant), own in groups.items()
     ]
     return columns(_in_order(rows, styles, "variant", "load"))
 
 
-def _at_least(bins: Sequence[Row], name: str) -> list[bool] | bool:
-    """Whether a bin's value is a lower bound, because requests timed out."""
-    values = [bool(row["n_timeouts"] if name == "mean" else row[f"{name}_censored"]) for row in bins]
+def _at_least(row: Row, name: str) -> bool:
+    """Whether a figure of a run or a time bin is a lower bound, because requests timed out."""
+    return bool(row["n_timeouts"] if name == "mean" else row[f"{name}_censored"])
+
+
+def _any(values: list[bool]) -> list[bool] | bool:
     return values if any(values) else False
 
 
@@ -447,19 +451,19 @@ def resource_usage(found: Iterable[Row], styles: Sequence[Style], across: str = 
 
 
 def latency_over_time(found: Iterable[Row], styles: Sequence[Style], unit: Unit) -> Columns:
-    """Latency per bin of time since the start of the test; none of requests without known times."""
+    """Latency per bin of time since the start of the test: rows of ``time_bins.sql`` with the shares `OVER_TIME`."""
     rows = [
         {
             "variant": row["variant"],
             "phase": row["phase"],
-            "start": row["bin_start_s"],
-            "end": row["bin_start_s"] + row["bin_width_s"],
-            "time": row["bin_start_s"] + row["bin_width_s"] / 2,
+            "start": row["from_s"],
+            "end": row["to_s"],
+            "time": (row["from_s"] + row["to_s"]) / 2,
             "requests": row["n_requests"],
-            "value": {name: unit.of(row[f"{name}_ns"]) for name in ("p50", "p90")},
+            "value": dict(zip(OVER_TIME, map(unit.of, row["percentiles_ns"]), strict=True)),
+            "at_least": {name: is_lower_bound(row, share) for name, share in OVER_TIME.items()},
         }
         for row in found
-        if row["bin_start_s"] is not None
     ]
     return columns(_in_order(rows, styles, "variant", "time"))
 

@@ -448,18 +448,20 @@ def _number(value: float) -> str:
     return significant(value).replace("-", "−")
 
 
+_FITTED_FROM = {"reported": "the tools' reports", "requests": "their requests"}
+
+
 def _evidence(each: Fitted, load_unit: str) -> str:
     xs = sorted({point.x for point in each.points})
     if not xs:
         return ""
     loads = listed([rate_text(rate) for rate in sorted({point.rate for point in each.points})])
-    evidence = joined({"reported": "the tools' reports"}.get(point.evidence, point.evidence) for point in each.points)
+    evidence = joined(_FITTED_FROM.get(point.evidence, point.evidence) for point in each.points)
     at = f"at {loads} {load_unit}"
     where = at if each.fit.x == "rate" else f"with {listed([f'{x:g}' for x in xs])} {each.fit.x}, {at}"
     student = f"(Student's t, {len(each.points) - 2} degrees of freedom)"
     band = f" The band is the {share(each.line.confidence)} interval of the line {student}." if each.line else ""
-    figure = "such a figure" if each.fit.of in ("cpu", "memory") else "such a figure in a report of its tool"
-    missing = figure if each.fit.x == "rate" else f"a number of {each.fit.x} or {figure}"
+    missing = "such a figure" if each.fit.x == "rate" else f"a number of {each.fit.x} or such a figure"
     left = f"; {counted(each.n_left_out, 'run')} without {missing} excluded" if each.n_left_out else ""
     return (
         f"Least squares over {counted(len(each.points), 'run')} {where}, each one point, from {evidence}{left}.{band}"

@@ -83,9 +83,11 @@ class Queries:
         return self.rows(name, files=self._requests_files, **values) if self._requests_files else []
 
     def read_requests(self, rate: float) -> bool:
-        """Make the temporary table `page_requests` of one rate; False where the campaigns have no requests."""
+        """Make the temporary tables `page_requests` and `timed_requests` of one rate; False without any requests."""
         if self._requests_files:
-            self.connection.execute(sql.load("page_requests"), {"files": self._requests_files, "rate": rate})
+            values = {"files": self._requests_files, "rate": rate}
+            self.connection.execute(sql.load("page_requests"), values)
+            self.connection.execute(sql.load("timed_requests"), values | {"every_phase": True})
         return bool(self._requests_files)
 
 

@@ -8,7 +8,6 @@ WITH
 latencies AS (
     SELECT variant, variant_dir, run, greatest(latency_ns, 1)::DOUBLE AS latency_ns
     FROM page_requests
-    WHERE measured
 ),
 steps AS (
     SELECT variant, variant_dir, run, CASE WHEN resolution_ns > 1 THEN resolution_ns END AS step_ns

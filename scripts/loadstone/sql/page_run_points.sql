@@ -6,7 +6,6 @@ SELECT
     list(latency_ns ORDER BY seq) AS latencies_ns,
     coalesce(list(seq ORDER BY seq) FILTER (WHERE failed), []) AS failed_seqs
 FROM page_requests
-WHERE measured
 GROUP BY variant, variant_dir, run
 HAVING count(*) <= $points
 ORDER BY variant, variant_dir, run;
