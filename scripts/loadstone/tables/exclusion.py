@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
-from loadstone.archive import LEADS_OUT as LEADS_OUT_TEXT
+from loadstone.archive import LEADS_OUT
 from loadstone.archive.run_records import Incident
 
 # A run may differ by this share from rate x duration; at high rates a tool sends a few requests more or fewer.
@@ -110,7 +110,7 @@ def _among(texts: Iterable[str]) -> str:
 
 _TEXTS: Mapping[str, Callable[[Exclusion], str]] = {
     UNREADABLE: lambda of: of.detail or "",
-    OUTSIDE_ARCHIVE: lambda _: LEADS_OUT_TEXT,
+    OUTSIDE_ARCHIVE: lambda _: LEADS_OUT,
     NOT_CONVERTED: lambda of: f"could not be converted: {of.detail}",
     METADATA_UNREADABLE: lambda of: of.detail or "",
     METADATA_DIFFER: _metadata_differ,
