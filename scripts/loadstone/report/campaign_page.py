@@ -34,6 +34,7 @@ from loadstone.report.charted_page import ChartedPage
 from loadstone.report.measurement import Described
 from loadstone.report.numbers import (
     LOAD_MODELS,
+    RUN_MEANS,
     SHOWN,
     counted,
     distinct,
@@ -245,7 +246,7 @@ def script_data(page: CampaignPage, name: str) -> dict[str, Any]:
         "statistic": next(known, "p50"),
         "statistics": {name: title(name) for name in LATENCIES},
         "figures": {name: name for name in LATENCIES},
-        "spreads": {"mean": "± one standard deviation of run means"},
+        "spreads": {"mean": RUN_MEANS},
         "with_excluded": every_run,
     }
 
