@@ -11,7 +11,8 @@ from loadstone.report import campaign_page, chart_rows, run_findings, start_page
 from loadstone.report.queries import querying
 from loadstone.report.variant_page import VariantHistory
 from loadstone.tables import exclusion
-from support import rawfiles
+from report.synthetic import Made, write
+from support import rawfiles, site
 from support.rawfiles import lines, write_cell
 from tables.tabling import Project
 
@@ -69,3 +70,18 @@ def test_excluded_runs_are_named_with_one_reason_if_it_is_the_same(
         page = campaign_page.gather(queries, campaign, variants, 0.95, entry)
     assert len(page.excluded) == 2
     assert ("parce que" in campaign_page.runs_used(page)) is named
+
+
+def test_a_single_run_has_no_spread_between_runs(tmp_path, watched) -> None:
+    campaign = archive.Campaign(tmp_path / "archive", "demo", "here", rawfiles.TIMESTAMP)
+    write(tmp_path / "tables", campaign, Made(["plain"], [100.0, 200.0], runs=1, requests=200))
+    site.write_assets(tmp_path / "reports")
+    site.build_campaign(campaign, tmp_path / "tables", tmp_path / "reports", Variants({}), {})
+    (page,) = (tmp_path / "reports/campaigns").glob("*.html")
+    english = page.read_text("utf-8")
+    page.write_text(english.replace("one standard deviation of run means", "un ecart type"), "utf-8")
+    assert page.read_text("utf-8") != english
+    watched.open(f"{page.as_uri()}#stat=mean")
+    watched.page.locator("#latency .data > summary").click()
+    texts = watched.page.locator("#latency tbody td").all_text_contents()
+    assert texts.count("one run only") == 2 and not any("ecart" in text for text in texts), texts
