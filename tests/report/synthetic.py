@@ -1,7 +1,7 @@
 """Tables of a made-up campaign, written in the layout of the real ones: shapes and names that no quick sweep gives."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from itertools import groupby
 from pathlib import Path
@@ -15,9 +15,11 @@ from loadstone.analysis.run_requests import Cache, Source
 from loadstone.archive import Campaign, Cell
 from loadstone.percentiles import PERCENTILES, SHOWN_PERCENTILES
 from loadstone.tables import database, layout
+from loadstone.tables.exclusion import UNREADABLE, Exclusion, text
 from loadstone.tables.schema import TABLES
 
 _REQUESTS = TABLES["requests"]
+_INCOMPLETE = Exclusion(UNREADABLE, detail="incomplete: 3 of <b>9</b> requests")
 EPOCH_NS = int(datetime(2026, 11, 21, 11, 30, tzinfo=UTC).timestamp()) * 1_000_000_000
 
 
@@ -138,7 +140,8 @@ def _run(made: Made, variant: str, run: int, rate: float) -> dict[str, Any]:
         "expected_requests": made.requests,
         "complete": not excluded,
         "excluded": excluded,
-        "exclusion_reason": "incomplete: 3 of <b>9</b> requests" if excluded else None,
+        "exclusion_reason": text([_INCOMPLETE]) if excluded else None,
+        "exclusions": [asdict(_INCOMPLETE)] if excluded else [],
         "tags": [],
         "problems": [],
         "source": f"demo/here/now/{rate:g}/{variant}/{run}.results.json.zst",

@@ -25,7 +25,7 @@ from loadstone.analysis.run_requests import Cache, Source
 from loadstone.analysis.scope import Settings
 from loadstone.archive import MAIN_STREAM, Campaign
 from loadstone.tables import database, layout, schema
-from loadstone.tables.exclusion import Verdict, judge
+from loadstone.tables.exclusion import Verdict, Way, judge
 
 _READ = ("summaries", "planned")
 _PROBLEMS = "judged.parquet"  # next to those that converting found
@@ -139,12 +139,13 @@ def _judged(
     rows = database.rows(source.connection, sql.load("reported_runs"), stream=MAIN_STREAM)
     reported = {_place(row): row for row in rows}
     named = Counter(map(_place, facts))
-    loads: dict[tuple[Any, ...], set[str]] = defaultdict(set)
-    protocols: dict[tuple[Any, ...], set[str]] = defaultdict(set)
+    loads: dict[tuple[Any, ...], set[Way]] = defaultdict(set)
+    protocols: dict[tuple[Any, ...], set[Way]] = defaultdict(set)
     for fact in facts:
         cell = fact["rate"], fact["variant"]
         loads[cell].add(_load(fact))
-        protocols[cell] |= {fact["protocol"]} - {None}
+        if fact["protocol"] is not None:
+            protocols[cell].add(Way(protocol=fact["protocol"]))
     runs, profiles = [], []
     for fact, behaviour, found in zip(facts, behaviours, figures, strict=True):
         key = _place(fact)
@@ -165,12 +166,9 @@ def _judged(
         run = fact | {
             "started_at": started_at and (started_at if started_at.tzinfo else started_at.replace(tzinfo=UTC)),
             "requests": counted.get("requests"),
-            "complete": verdict.complete,
             "send_lag_p99_ns": behaviour.sending.get("lag_p99_ns"),
-            "tags": verdict.tags,
-            "excluded": verdict.excluded,
-            "exclusion_reason": "; ".join(verdict.reasons) or None,
         }
+        run |= verdict.columns()
         runs.append(run)
         profiles.append(
             _profile(run, counted, verdict, copies.get(fact["source"]), behaviour=behaviour, causes=causes[key])
@@ -183,9 +181,9 @@ def _place(row: Row) -> tuple[str, float, int]:
     return row["variant_dir"], row["rate"], row["run"]
 
 
-def _load(fact: Row) -> str:
+def _load(fact: Row) -> Way:
     """How a run was measured: runs that differ in it are never pooled."""
-    return f"{fact['load_model'] or 'unknown'} load by {fact['generator'] or 'an unknown generator'}"
+    return Way(fact["load_model"], fact["generator"])
 
 
 def _profile(

@@ -139,7 +139,7 @@ _TOO_FAST = 1.01
 # A run is judged by the highest percentile that its requests support.
 PERCENTILES = {"p99": 0.99, "p90": 0.9, "p50": 0.5}
 _OBSERVED = PERCENTILES | {"p999": 0.999}  # latencies as measured, beside those since requests were due
-PERCENTILE_NAMES = {"p99": "the 99th percentile", "p90": "the 90th percentile", "p50": "the median"}
+PERCENTILE_NAMES = {"p99": "99th percentile", "p90": "90th percentile", "p50": "median"}
 # Remedies by the code of the reason, where another load generator would not help.
 _LONGER = "measure for longer, so that there are several requests"
 REMEDIES = {
@@ -261,7 +261,7 @@ def late_text(row: Mapping[str, Any]) -> str | None:
     if not row.get("limited"):
         return None
     return (
-        f"its requests were sent late: {PERCENTILE_NAMES[row['judged_by']]} of the send lag is "
+        f"its requests were sent late: the {PERCENTILE_NAMES[row['judged_by']]} of the send lag is "
         f"{ms(row['judged_lag_ns'])}, the limit {ms(row['lag_limit_ns'])}; {rounded(row['achieved_rate'], 4)} of "
         f"{rate_text(row['asked_rate'])} requests/s were sent, and the 99th percentile of latency, "
         f"{ms(row['observed_p99_ns'])}, is {ms(row['corrected_p99_ns'])} from when requests were due"
@@ -292,8 +292,8 @@ def _sender_rows(fact: Row, found: Sequence[Row]) -> list[Row]:
         rows.append(
             run_requests.key(fact)
             | {name: value for name, value in row.items() if name not in ("run", "zero_ns")}
-            | {"start_lag_ns": float(start_ns - min(starts)), "place": sender.get("place")}
-            | {name: sender.get(name) for name in _CLOCK}
+            | {"start_lag_ns": float(start_ns - min(starts))}
+            | {name: sender.get(name) for name in ("process", "place", *_CLOCK)}
         )
     return rows
 

@@ -473,11 +473,11 @@ def latency_over_time(found: Iterable[Row], styles: Sequence[Style], unit: Unit)
 _NOTE_LINES, _LONGEST_NOTE = 3, 60
 
 
-def history(points: Sequence[Row], level_text: Callable[[Row], str]) -> dict[str, Columns]:
+def history(points: Sequence[Row], level_text: Callable[[Row], str], unit: str) -> dict[str, Columns]:
     """Figures of a variant over time on one host, at one load and of one statistic, and where their level changes.
 
     `points` are in the order of time, with a place for ``variant``, which is a way of measuring; `level_text` gives
-    the value of a row's level with its unit.
+    the value of a row's level, in `unit`.
     """
     points = sorted(points, key=lambda row: row["variant"])
     dated = [row["at"] for row in points if row["at"] is not None]
@@ -488,7 +488,7 @@ def history(points: Sequence[Row], level_text: Callable[[Row], str]) -> dict[str
         last = before.get((row["variant"], row["level"] - 1))
         if not row["change"] or last is None or row["at"] is None:
             continue
-        note, levels = row["note"], f"{level_text(last).rpartition(' ')[0]} to {level_text(row)}"
+        note, levels = row["note"], f"{level_text(last)} to {level_text(row)} {unit}"
         changes.append(
             {
                 "variant": row["variant"],

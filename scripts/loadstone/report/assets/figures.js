@@ -79,7 +79,7 @@ window.loadstone.figures = function figures(page, reader) {
 
   function interval(name, { low, high, estimable, runs }) {
     const spread = page.spreads[state().stat], text = () => `${latencyText(low)} to ${latency(high)}`;
-    if (spread) return runs > 1 || !spread.includes("run means") ? `${spread}: ${text()}` : "one run only";
+    if (spread) return runs > 1 || !spread.of_runs ? `${spread.name}: ${text()}` : "one run only";
     if (!estimable) return "not estimable: too few requests beyond the percentile";
     if (name === "success") return "not computed for code 200";
     if (low === null) return runs > 1 ? "none, or too wide to draw: see the table" : "none: at least 2 runs are needed";
