@@ -40,5 +40,7 @@ def test_each_promise_has_a_fault_that_its_own_tests_notice() -> None:
     named = promised()
     assert len(named) > 80
     assert MUTANTS.keys() == named.keys()
-    without = [promise for promise, found in MUTANTS.items() if not any(named[promise] >= {*each.tests} for each in found)]
+    without = [
+        promise for promise, found in MUTANTS.items() if not any(named[promise] >= {*each.tests} for each in found)
+    ]
     assert without == []
