@@ -116,7 +116,9 @@ MUTANTS = {
         Mutant(
             "no file or folder of the archive is an input of a rule",
             "        collected_first,\n        before_update(collected_before),  # not an output of any job\n",
-            "        collected_first,\n        before_update(collected_before),  # not an output of any job\n        lambda wildcards: str(SNAPSHOT.campaign(key_of(wildcards)).path),\n",
+            "        collected_first,\n"
+            "        before_update(collected_before),  # not an output of any job\n"
+            "        lambda wildcards: str(SNAPSHOT.campaign(key_of(wildcards)).path),\n",
             ("workflow/test_faults.py::test_an_archive_from_a_backup",),
             where="rules/convert.smk",
         ),
@@ -147,9 +149,9 @@ MUTANTS = {
     ),
     "The storage is unavailable": (
         Mutant(
-            "a large object is complete before it gets its name",
-            "            self._complete(temporary, size)\n",
-            "",
+            "a large object gets its name by a copy, when all of its parts are there",
+            "        if size < _ONE_REQUEST_BYTES:\n",
+            "        if True:\n",
             ("publish/bucket/test_there_and_back.py::test_a_large_file_is_whole_or_not_there",),
         ),
     ),
@@ -194,7 +196,8 @@ MUTANTS = {
         ),
         Mutant(
             "what is no file of a run is named",
-            '        cell.strays.append(entry.name)\n        listing.add_problem(entry.path, "is not a file of a run")\n',
+            "        cell.strays.append(entry.name)\n"
+            '        listing.add_problem(entry.path, "is not a file of a run")\n',
             "        cell.strays.append(entry.name)\n",
             ("workflow/test_broken_archive.py::test_nothing_crashes_and_everything_is_named",),
         ),

@@ -137,7 +137,8 @@ MUTANTS = {
         ),
         Mutant(
             "redirects of an external target lead to listed hosts",
-            '        return declared if self.redirect_hosts is None else declared | {"hosts": list(self.redirect_hosts)}\n',
+            '        return declared if self.redirect_hosts is None else declared | {"hosts": '
+            "list(self.redirect_hosts)}\n",
             "        return declared\n",
             ("collect/test_redirects.py::test_a_redirect_elsewhere_is_a_failed_request",),
         ),
@@ -320,7 +321,15 @@ MUTANTS = {
         Mutant(
             "percentiles are never averaged over runs",
             "        quantile_cont(latency_ns, $percentiles) AS percentiles_ns,\n",
-            "        (SELECT list(q ORDER BY i) FROM (SELECT i, avg(p[i]) AS q FROM (SELECT quantile_cont(t.latency_ns, $percentiles) AS p FROM tested AS t\n            WHERE t.stream = tested.stream GROUP BY t.host, t.timestamp, t.variant_dir, t.run), range(1, len($percentiles) + 1) AS r(i) GROUP BY i)) AS percentiles_ns,\n",
+            "        (\n"
+            "            SELECT list(ns ORDER BY i) FROM (\n"
+            "                SELECT i, avg(each[i]) AS ns FROM (\n"
+            "                    SELECT quantile_cont(t.latency_ns, $percentiles) AS each\n"
+            "                    FROM tested AS t WHERE t.stream = tested.stream\n"
+            "                    GROUP BY t.host, t.timestamp, t.variant_dir, t.run\n"
+            "                ), range(1, len($percentiles) + 1) AS numbers(i) GROUP BY i\n"
+            "            )\n"
+            "        ) AS percentiles_ns,\n",
             ("report/test_followed.py::test_fifty_figures_picked_at_random_are_those_of_the_raw_files",),
             where="scripts/loadstone/sql/cells.sql",
         ),

@@ -7,7 +7,8 @@ MUTANTS = {
         Mutant(
             "pages load nothing from other hosts",
             '<link rel="stylesheet" href="{{ root }}assets/site.css">\n',
-            '<link rel="stylesheet" href="{{ root }}assets/site.css">\n<link rel="stylesheet" href="https://fonts.googleapis.com/css2?family=Source+Sans+3">\n',
+            '<link rel="stylesheet" href="{{ root }}assets/site.css">\n'
+            '<link rel="stylesheet" href="https://fonts.googleapis.com/css2?family=Source+Sans+3">\n',
             ("report/test_every_page.py::test_a_page_is_quiet_asks_nobody_and_keeps_its_width",),
             where="scripts/loadstone/report/templates/base.html",
         ),

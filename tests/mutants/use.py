@@ -20,7 +20,8 @@ MUTANTS = {
     "A bundle is accepted elsewhere": (
         Mutant(
             "each file of a bundle is compared with its checksum",
-            '        _refuse(path, "was altered", [name for name in sums if _sha256(bundle, infos[name]) != sums[name]])\n',
+            '        _refuse(path, "was altered", [name for name in sums if _sha256(bundle, '
+            "infos[name]) != sums[name]])\n",
             "",
             ("publish/bundle/test_bundle.py::test_an_altered_file_is_named_although_the_zip_fits",),
         ),
@@ -78,14 +79,18 @@ MUTANTS = {
         Mutant(
             "records of failed attempts are part of a campaign",
             "        return name == archive.METADATA or _parsed(name) is not None\n",
-            "        return name == archive.METADATA or (parsed := _parsed(name)) is not None and parsed.kind != 'failure'\n",
+            "        return name == archive.METADATA or (parsed := _parsed(name)) is not None and "
+            "parsed.kind != 'failure'\n",
             ("publish/bucket/test_there_and_back.py::test_the_same_archive_is_elsewhere",),
         ),
     ),
     "A query of one campaign reads only that campaign": (
         Mutant(
             "views take the key of a campaign from the folders",
-            "    app_dir AS app,\n    host_dir AS host,\n    timestamp_dir AS timestamp,\n    * EXCLUDE (app, host, timestamp, app_dir,",
+            "    app_dir AS app,\n"
+            "    host_dir AS host,\n"
+            "    timestamp_dir AS timestamp,\n"
+            "    * EXCLUDE (app, host, timestamp, app_dir,",
             "    * EXCLUDE (app_dir,",
             ("tables/test_database.py::test_a_query_for_one_campaign_opens_no_other_file",),
             where="scripts/loadstone/sql/view.sql",
@@ -151,6 +156,13 @@ MUTANTS = {
             '"inconclusive":',
             ("docs/test_examples.py::test_a_yaml_example_is_valid",),
             where="scripts/loadstone/config/schemas/config.schema.json",
+        ),
+        Mutant(
+            "an example names options that the executor of its profile has",
+            "    --kubernetes-shared-namespace analysis ",
+            "    --kubernetes-namespace analysis ",
+            ("docs/test_commands.py::test_a_command_of_an_example_can_be_given",),
+            where="docs/schedulers.md",
         ),
     ),
     "The documents' site has no dead link": (
