@@ -67,10 +67,10 @@ MUTANTS = {
     ),
     "A percentile among timeouts is a lower bound": (
         Mutant(
-            "a side whose percentile is a lower limit is compared by what both have",
+            "the side whose percentile is a lower limit is known",
             "    return replace(found, open_side=is_open[1] - is_open[0])\n",
             "    return replace(found, open_side=is_open[0] - is_open[1])\n",
-            ("stats/test_contrasts.py::test_equal_variants_seldom_seem_longer",),
+            ("stats/test_contrasts.py::test_what_lies_among_timeouts_is_longer_than_what_does_not",),
         ),
     ),
     "The overhead of known layers is found": (
@@ -81,17 +81,17 @@ MUTANTS = {
             ("stats/test_interaction.py::test_means_of_runs_alone_tell_it_as_student_does",),
         ),
         Mutant(
-            "the interval of a difference is Student's",
-            "        return t_factor(self.confidence, self.plain.freedom) * error\n",
-            "        return t_factor(self.confidence, 1e6) * error\n",
+            "the variances of both variants add up",
+            "    return Spread(float(np.sqrt(sum(variances))), satt",
+            "    return Spread(float(np.sqrt(max(variances))), satt",
             ("stats/test_interaction.py::test_injected_layers_come_back",),
         ),
     ),
     "Intervals cover the saturation point": (
         Mutant(
-            "a rate is judged by the interval over its runs, not by the mean",
-            "share.high is not None and share.high < enough",
-            "share.high is not None and share.value < enough",
+            "only a rate that is certainly not sustained ends the interval",
+            "if each.state == BEYOND), default=None)",
+            "if each.state != CARRIED), default=None)",
             ("stats/test_saturation.py::test_the_interval_covers_the_capacity_of_simulated_servers",),
         ),
     ),

@@ -18,12 +18,6 @@ MUTANTS = {
                 "collect/test_collect_run.py::test_results_in_any_format_and_links_to_storage_that_is_away_count_as_collected",
             ),
         ),
-        Mutant(
-            "only the archive shows which runs are missing",
-            "            if run not in collected:\n                missing_runs",
-            "            if run:\n                missing_runs",
-            ("workflow/test_archive_safety.py::test_forced_for_real_and_all_outputs_deleted",),
-        ),
     ),
     "Raw results are never changed or lost": (
         Mutant(

@@ -15,9 +15,9 @@ MUTANTS = {
     ),
     "Pages stay small": (
         Mutant(
-            "a value that all rows share is held once",
-            "    return first if is_shared else values\n",
-            "    return values\n",
+            "rows of charts are held once, as columns",
+            "for name in names}}\n\n\ndef _columns_by",
+            'for name in names}, "rows": rows}\n\n\ndef _columns_by',
             ("report/test_site.py::test_so_is_one_that_compares_as_many",),
         ),
     ),
@@ -53,7 +53,7 @@ MUTANTS = {
             "the headline is about a load below saturation",
             "key=lambda rate: (rate not in saturated, variants[rate], clear[rate], rate)",
             "key=lambda rate: (True, variants[rate], clear[rate], rate)",
-            ("report/test_start_page.py::test_a_card_says_what_was_found_with_its_interval",),
+            ("report/test_findings.py::test_headline_is_about_the_greatest_load_below_saturation",),
         ),
     ),
     "They use the field's words": (
