@@ -20,10 +20,9 @@ MUTANTS = {
     "The clock jumps by an hour, both ways": (
         Mutant(
             "files of the future, from before the clock was set back, become files of now",
-            "        clamp_mtimes(file for job in workflow.dag.jobs for file in job.output)\n",
-            "",
+            "            if Path(file).stat().st_mtime > now:\n",
+            "            if False:\n",
             ("workflow/test_faults.py::test_the_clock_is_set_back_after_a_sweep",),
-            where="rules/common.smk",
         ),
     ),
     "The disk is full": (
@@ -58,10 +57,10 @@ MUTANTS = {
     ),
     "Permissions are missing": (
         Mutant(
-            "what the progress of a command can't be written to is named",
-            "        except (OSError, LoadstoneError) as error:\n            self._refuse(",
-            "        except LoadstoneError as error:\n            self._refuse(",
-            ("workflow/test_faults.py::test_two_users_of_one_checkout",),
+            "rights in a cluster are checked before the first change",
+            "            rights.check(self.cluster, self.declared)\n",
+            "            pass\n",
+            ("workflow/test_cluster_safety.py::test_each_missing_right_is_named_and_nothing_was_changed",),
         ),
     ),
     "Two users on one machine": (
@@ -125,9 +124,9 @@ MUTANTS = {
     ),
     "The archive is from git": (
         Mutant(
-            "the order of files does not depend on their times",
-            "    cell.files.sort()\n",
-            "    cell.files.sort(key=lambda file: file.mtime_ns)\n",
+            "cells are in the order of their names, not of their times",
+            "    listing.cells.sort(key=lambda cell: (float(cell.cell.rate), cell.cell.variant_dir))\n",
+            "    listing.cells.sort(key=lambda cell: cell.metadata[1] if cell.metadata else 0)\n",
             ("workflow/test_faults.py::test_an_archive_checked_out_by_git",),
         ),
     ),

@@ -60,9 +60,9 @@ MUTANTS = {
     ),
     "So does Kubernetes": (
         Mutant(
-            "an interrupted command removes the jobs that Snakemake does not list at that moment",
+            "an interrupted command removes its jobs",
             "        super().cancel_jobs(list(self._unfinished))\n",
-            "        super().cancel_jobs(active_jobs)\n",
+            "        super().cancel_jobs([])\n",
             ("scheduler/test_kubernetes.py::test_an_interrupted_command_leaves_nothing_in_the_cluster",),
             where="profiles/kubernetes/executor/snakemake_executor_plugin_kubernetes_shared/__init__.py",
         ),
