@@ -60,11 +60,11 @@ MUTANTS = {
     ),
     "So does Kubernetes": (
         Mutant(
-            "an interrupted command removes its jobs",
-            "        super().cancel_jobs(list(self._unfinished))\n",
-            "        super().cancel_jobs([])\n",
+            "a job elsewhere gets the id of its command, as a Secret",
+            "envvars:\n    markers.VARIABLE,\n",
+            "",
             ("scheduler/test_kubernetes.py::test_an_interrupted_command_leaves_nothing_in_the_cluster",),
-            where="profiles/kubernetes/executor/snakemake_executor_plugin_kubernetes_shared/__init__.py",
+            where="rules/common.smk",
         ),
     ),
     "A run costs the same in an archive of any size": (
@@ -115,11 +115,11 @@ MUTANTS = {
     ),
     "snakedeploy deploys it": (
         Mutant(
-            "the library is found beside the Snakefile, wherever that is",
-            'sys.path.insert(0, workflow.current_basedir.join("scripts").get_path_or_uri(secret_free=True))\n',
-            'sys.path.insert(0, "scripts")\n',
+            "the workflow in its folder has the default target of the Snakefile that it includes",
+            'workflow.default_target = workflow.modifier.modify_rulename("all")\n',
+            "",
             ("workflow/test_deployed.py::test_it_measures_and_reports",),
-            where="Snakefile",
+            where="workflow/Snakefile",
         ),
     ),
     "What set-up downloads is pinned by digest": (
@@ -159,8 +159,8 @@ MUTANTS = {
         ),
         Mutant(
             "an example names options that the executor of its profile has",
-            "    --kubernetes-shared-namespace analysis ",
-            "    --kubernetes-namespace analysis ",
+            "--kubernetes-shared-persistent-volumes results:/data\n",
+            "--kubernetes-shared-volumes results:/data\n",
             ("docs/test_commands.py::test_a_command_of_an_example_can_be_given",),
             where="docs/schedulers.md",
         ),
