@@ -6,9 +6,9 @@ MUTANTS = {
     "A run that is there is never collected again": (
         Mutant(
             "a collected run is never collected again",
-            "        if self.run not in scan_cell(self.cell).collected():\n",
-            "        if self.run in scan_cell(self.cell).collected():\n",
-            ("collect/test_collect_run.py",),
+            "        if run in archive.scan_cell(cell).collected():  # in whatever format\n",
+            "        if False:\n",
+            ("collect/test_collect_run.py::test_a_collected_run_is_left_alone",),
         ),
         Mutant(
             "results in any format, or on storage that is away, are collected",

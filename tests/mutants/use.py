@@ -63,7 +63,7 @@ MUTANTS = {
             "a job elsewhere gets the id of its command, as a Secret",
             "envvars:\n    markers.VARIABLE,\n",
             "",
-            ("scheduler/test_kubernetes.py::test_an_interrupted_command_leaves_nothing_in_the_cluster",),
+            ("scheduler/test_kubernetes.py::test_jobs_are_as_declared_and_their_commands_make_the_same_tables",),
             where="rules/common.smk",
         ),
     ),
