@@ -13,6 +13,16 @@ MUTANTS = {
             where="scripts/loadstone/report/templates/base.html",
         ),
     ),
+    "Pages work offline": (
+        Mutant(
+            "charts are drawn by a library of the site",
+            '<script src="{{ root }}assets/theme.js"></script>\n',
+            '<script src="{{ root }}assets/theme.js"></script>\n'
+            '<script src="https://cdn.jsdelivr.net/npm/vega@6"></script>\n',
+            ("report/test_site.py::test_pages_hold_no_inline_script_handler_style_or_outside_address",),
+            where="scripts/loadstone/report/templates/base.html",
+        ),
+    ),
     "Pages stay small": (
         Mutant(
             "rows of charts are held once, as columns",
