@@ -223,13 +223,6 @@ def context(page: ComparisonPage) -> dict[str, Any]:
     return found
 
 
-def _first_statistic(page: ComparisonPage) -> str:
-    """The statistic that the page shows first: the median, unless only means of runs were reported."""
-    if any(row["p50_ns"] is not None for row in page.drawn) or not page.drawn:
-        return "p50"
-    return next(iter(statistics(page)))
-
-
 def statistics(page: ComparisonPage) -> dict[str, str]:
     """The statistics that any row has."""
     columns = {"summaries": "vegeta_summaries_mean_ns", "raw": "all_raw_data_mean_ns"}
@@ -312,9 +305,10 @@ def script_data(page: ComparisonPage) -> dict[str, Any]:
     )
     data = page.shared_data(page.comparison.id, page.distributions.rates, across_load)
     data["charts"]["fit"] = [chart_rows.fit(fit["line"], fit["runs"], page.styles) for fit in fits]
+    only_means = page.drawn and all(row["p50_ns"] is None for row in page.drawn)
     return data | {
         "fits": [{"result": fit["result"], "axes": fit["axes"]} for fit in fits],
-        "statistic": _first_statistic(page),
+        "statistic": next(iter(named)) if only_means else "p50",
         "statistics": named,
         # Both means are averages of the same runs: single runs and conclusions have one mean.
         "figures": {name: "mean" if name in SPREADS else name for name in named},
@@ -480,9 +474,9 @@ def build_comparison(
 
     `campaigns` are those of its own that the archive holds.
     """
-    part = site_layout.Part(reports, f"comparisons/{comparison.id}").begin()
-    confidence = float(options.get("confidence", 0.95))
     folder = f"comparisons/{comparison.id}"
+    part = site_layout.Part(reports, folder).begin()
+    confidence = float(options.get("confidence", 0.95))
     with querying(tables, list(campaigns)) as queries:
         page = gather(queries, comparison, campaigns, variants, confidence)
         settings = series_data.settings(variants, comparison.app, confidence)
