@@ -52,9 +52,17 @@ MUTANTS = {
         ),
         Mutant(
             "a run whose requests repeat is excluded",
-            "    if repeated:\n        reasons.append(",
-            "    if False:\n        reasons.append(",
+            "    if repeated:\n        found.append(",
+            "    if False:\n        found.append(",
             ("analysis/test_campaign.py::test_repeated_numbers_exclude",),
+        ),
+    ),
+    "Reasons of exclusion are codes with values": (
+        Mutant(
+            "a link to another run is told from a second run of its number",
+            "found.append(Exclusion(LINKED, found=linked_to))",
+            "found.append(Exclusion(SAME_NUMBER))",
+            ("tables/test_exclusion_codes.py::test_each_code_has_a_text_and_no_other_code_excludes",),
         ),
     ),
     "Only comparable runs are pooled": (
@@ -223,8 +231,8 @@ MUTANTS = {
         ),
         Mutant(
             "runs of different protocols are not pooled",
-            "    if len(protocols) > 1:\n        ways = ",
-            "    if False:\n        ways = ",
+            "    if len(protocols) > 1:\n        found.append(",
+            "    if False:\n        found.append(",
             ("analysis/test_protocols.py::test_runs_of_several_protocols_in_one_cell_are_excluded",),
         ),
     ),
@@ -275,10 +283,30 @@ MUTANTS = {
         ),
         Mutant(
             "warm-ups are in no figure",
-            "WHERE measured;\n",
-            ";\n",
+            "WHERE (measured OR every_phase) AND ",
+            "WHERE ",
             ("report/test_agreement.py::test_figures_of_cells_in_tables",),
             where="scripts/loadstone/sql/measured_requests.sql",
+        ),
+        Mutant(
+            "excluded runs are in no figure of latency over time",
+            " AND (NOT selected_runs.excluded OR with_excluded);\n",
+            ";\n",
+            ("report/test_agreement.py::test_latency_over_time_on_the_page",),
+            where="scripts/loadstone/sql/measured_requests.sql",
+        ),
+        Mutant(
+            "lines are fitted to figures of requests where there are any",
+            "    ANTI JOIN run_figures USING (app, host, timestamp, variant_dir, rate, run)\n",
+            "",
+            ("report/test_agreement.py::test_lines_are_fitted_to_figures_of_requests_where_there_are_any",),
+            where="scripts/loadstone/sql/comparison_points.sql",
+        ),
+        Mutant(
+            "latency over time says which values are lower bounds",
+            '"at_least": {name: is_lower_bound(row, share) for name, share in OVER_TIME.items()},\n',
+            '"at_least": dict.fromkeys(OVER_TIME, False),\n',
+            ("report/test_agreement.py::test_latency_over_time_on_the_page",),
         ),
         Mutant(
             "percentiles of a cell are those of its pooled requests",
@@ -371,8 +399,8 @@ MUTANTS = {
     "Tagged runs are excluded, and pages say so": (
         Mutant(
             "tagged runs are excluded",
-            '        if tag["tag"] in excluding\n',
-            '        if tag["tag"] not in excluding\n',
+            'for tag in matching if tag["tag"] in excluding\n',
+            'for tag in matching if tag["tag"] not in excluding\n',
             ("analysis/test_campaign.py::test_tags_exclude_when_asked_to_and_come_back_without_reading_a_raw_file",),
         ),
         Mutant(

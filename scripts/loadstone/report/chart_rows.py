@@ -251,7 +251,7 @@ def _time_bins(found: Distributions, styles: Sequence[Style], unit: Unit) -> Col
             "requests": [row["n_requests"] for row in own],
             "runs": max(row["n_runs"] for row in own),
             "value": {name: [rounded(unit.of(row[f"{name}_ns"]), 4) for row in own] for name in LATENCIES},
-            "at_least": {name: _any([_at_least(row, name) for row in own]) for name in LATENCIES},
+            "at_least": {name: any(bounds := [_at_least(row, name) for row in own]) and bounds for name in LATENCIES},
         }
         for (rate, variant), own in groups.items()
     ]
@@ -261,10 +261,6 @@ def _time_bins(found: Distributions, styles: Sequence[Style], unit: Unit) -> Col
 def _at_least(row: Row, name: str) -> bool:
     """Whether a figure of a run or a time bin is a lower bound, because requests timed out."""
     return bool(row["n_timeouts"] if name == "mean" else row[f"{name}_censored"])
-
-
-def _any(values: list[bool]) -> list[bool] | bool:
-    return values if any(values) else False
 
 
 def _percentile_curves(found: Distributions, styles: Sequence[Style], unit: Unit) -> dict[str, dict[str, Any]]:
