@@ -121,6 +121,20 @@ def test_each_code_has_a_text_and_no_other_code_excludes(made):
     assert set(TEXTS) == set(exclusion.CODES) == CONSTANTS
 
 
+def test_runs_of_the_same_number_are_in_no_figure(project):
+    """Requests have no folder, so two such runs would count each request twice."""
+    for n, rate in enumerate(("20", "20.0")):
+        files = {"1.results.json.zst": rawfiles.compress(lines([n + 1] * 20, 20.0))}
+        if n:
+            files["2.results.json.zst"] = rawfiles.compress(lines([7] * 20, 20.0))
+        write_cell(project.archive, files, rate=rate, variant="same")
+    project.make()
+    for table in ("cells", "cells_all"):
+        assert [tuple(row.values()) for row in project.rows(f"SELECT n_runs, n_requests, mean_ns FROM {table}")] == [
+            (1, 20, 7.0)
+        ]
+
+
 def decisions(project) -> tuple:
     """What follows from the reasons: which runs are excluded and how they are grouped, without any text."""
     found = list(archive.campaigns(project.archive))

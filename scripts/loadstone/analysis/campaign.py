@@ -25,7 +25,7 @@ from loadstone.analysis.run_requests import Cache, Source
 from loadstone.analysis.scope import Settings
 from loadstone.archive import MAIN_STREAM, Campaign
 from loadstone.tables import database, layout, schema
-from loadstone.tables.exclusion import Verdict, Way, judge
+from loadstone.tables.exclusion import SAME_NUMBER, Verdict, Way, judge
 
 _READ = ("summaries", "planned")
 _PROBLEMS = "judged.parquet"  # next to those that converting found
@@ -181,6 +181,10 @@ def _place(row: Row) -> tuple[str, float, int]:
     return row["variant_dir"], row["rate"], row["run"]
 
 
+def _has_same_number(run: Row) -> bool:
+    return any(each["code"] == SAME_NUMBER for each in run["exclusions"])
+
+
 def _load(fact: Row) -> Way:
     """How a run was measured: runs that differ in it are never pooled."""
     return Way(fact["load_model"], fact["generator"])
@@ -219,8 +223,11 @@ def _cells(
     replicate_rows: list[Row] | None = None,
     with_excluded: bool = False,
 ) -> Iterator[Row]:
-    """One row per stream, over the valid ones of a cell's `runs`, or over all. Adds rows to `replicate_rows`."""
-    counting = [run for run in runs if with_excluded or not run["excluded"]]
+    """One row per stream, over the valid ones of a cell's `runs`, or over all. Adds rows to `replicate_rows`.
+
+    Runs of the same number in two folders are in none, because their requests can't be told apart.
+    """
+    counting = [run for run in runs if not run["excluded"] or (with_excluded and not _has_same_number(run))]
     included = replicates.ordered([run for run in counting if run["requests_file"]])
     if not included:
         return
