@@ -66,7 +66,7 @@ lint: dev ## Check style, types, imports and workflow
 docs: dev ## Write docs/tables.md from the schema
 	@$(RUN) python tests/docs/dictionary.py
 
-mutate: browser cluster storage ## Break the code on purpose, in one place at a time, and check that the tests notice
+mutate: browser cluster storage generators schedulers ## Break the code on purpose, in one place at a time, and check that the tests notice
 	@$(RUN) python tests/mutants/run.py
 
 house: dev ## Print code sizes and their limits

@@ -10,12 +10,13 @@ def rate_text(rate: float | None) -> str:
     return "–" if rate is None else f"{rate:,.9f}".rstrip("0").rstrip(".")
 
 
-def load_unit(models: Iterable[str | None]) -> str:
-    """The unit of a load by the load models of its runs."""
+def load_unit(models: Iterable[str | None], *, one: bool = False) -> str:
+    """The unit of a load by the load models of its runs; `one`: of a load of 1."""
+    requests, users = ("request/s", "user") if one else ("requests/s", "users")
     closed = {model == "closed" for model in models}
     if len(closed) == 2:
-        return "requests/s or users"
-    return "users" if closed == {True} else "requests/s"
+        return f"{requests} or {users}"
+    return users if closed == {True} else requests
 
 
 def at(rates: Iterable[float], of: Iterable[float], unit: str, *, every: bool = False) -> str:

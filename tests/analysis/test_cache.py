@@ -14,9 +14,9 @@ def computed(monkeypatch) -> list[tuple[float, str]]:
     found: list[tuple[float, str]] = []
     compute = replicates.cells
 
-    def spy(source, files, runs, *rest):
+    def spy(source, files, runs, *rest, **more):
         found.append((runs[0]["rate"], runs[0]["variant"]))
-        return compute(source, files, runs, *rest)
+        return compute(source, files, runs, *rest, **more)
 
     monkeypatch.setattr(replicates, "cells", spy)
     return found

@@ -14,6 +14,7 @@ from loadstone.errors import LoadstoneError
 from loadstone.publish.bucket import names
 from loadstone.tables import layout
 from loadstone.tables.convert import convert_campaign
+from loadstone.tables.exclusion import NOT_PLANNED
 from support import rawfiles
 
 PLANNED = {"version": "5", "runs": 2, "seed": 7, "order": {"kind": "blocks", "positions": [1, 4]}}
@@ -157,7 +158,9 @@ def test_one_that_was_lost_or_damaged_is_a_problem_and_its_runs_are_excluded(
     def faults() -> dict[tuple[str, int], bool]:
         convert_campaign(campaign, tables, lambda _, variant: variant, 1, lambda _: None)
         rows = pq.read_table(layout.scope_file(tables, "facts", campaign)).to_pylist()
-        return {(row["variant"], row["run"]): any("does not plan" in fault for fault in row["faults"]) for row in rows}
+        return {
+            (row["variant"], row["run"]): any(fault["code"] == NOT_PLANNED for fault in row["faults"]) for row in rows
+        }
 
     assert extension.problems(campaign) == [] and not any(faults().values())
     content = (campaign.path / "extension.1.json").read_bytes()

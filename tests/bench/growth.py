@@ -1,16 +1,17 @@
-"""How cost grows with the archive: clock, processor and memory of each stage. What they tell is in README.md.
+"""How cost grows with the archive: clock, processor and memory of each stage. What they tell is in docs/scale.md.
 
 ``LOADSTONE_RUNS="1000 10000 100000" make bench NAME=growth`` goes from a thousand runs to as many as asked; without it
 to 4,000. Archives grow by campaigns of a thousand runs, whose results are links to those of a few real attacks: what
 is read and computed is all there, what is stored is not. ``make bench NAME=dimensions``: a thousand runs, otherwise
-made up.
+made up. ``LOADSTONE_REQUESTS=1000000000 make bench NAME=billion``: runs of a million requests each, as vegeta's CSV.
 """
 
+import base64
 import os
 import resource
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -45,11 +46,13 @@ class Shape:
     rates: int = 20
     runs: int = 10
     duration_s: int = 10
+    lowest: int = RATES[0]
+    highest: int = RATES[1]
 
     @property
     def all_rates(self) -> list[int]:
         """As far from each other as possible."""
-        return [round(rate) for rate in np.linspace(*RATES, self.rates)]
+        return [round(rate) for rate in np.linspace(self.lowest, self.highest, self.rates)]
 
     @property
     def all_variants(self) -> list[str]:
@@ -80,14 +83,18 @@ class Cost:
 
 
 class Grown:
-    """An archive that grows by campaigns of one shape."""
+    """An archive that grows by campaigns of one shape. `contents` has a run's results by rate, those of an attack."""
 
-    def __init__(self, folder: Path, shape: Shape = Shape()) -> None:
+    def __init__(
+        self, folder: Path, shape: Shape = Shape(), contents: dict[int, bytes] | None = None, suffix: str = "json"
+    ) -> None:
         folder.mkdir(exist_ok=True)
-        self._folder, self._shape, self._campaigns = folder, shape, 0
+        self._folder, self._shape, self._campaigns, self._suffix = folder, shape, 0, suffix
         self._checkout = copy_project(folder / "checkout")
-        lines = archives.attack(folder, max(RATES), shape.duration_s)
-        self._contents = {rate: b"".join(lines[: rate * shape.duration_s]) for rate in shape.all_rates}
+        if contents is None:
+            lines = archives.attack(folder, shape.highest, shape.duration_s)
+            contents = {rate: b"".join(lines[: rate * shape.duration_s]) for rate in shape.all_rates}
+        self._contents = contents
 
     @property
     def runs(self) -> int:
@@ -116,7 +123,7 @@ class Grown:
             self._campaigns += 1
 
     def _written(self, rate: int, content: bytes) -> dict[str, Path]:
-        files = {".results.json.zst": rawfiles.compress(content)}
+        files = {f".results.{self._suffix}.zst": rawfiles.compress(content)}
         files[".summary.json"] = rawfiles.vegeta("report", "-type=json", stdin=content)
         made = {suffix: self._folder / f"{self._campaigns}-{rate}{suffix}" for suffix in files}
         for suffix, data in files.items():
@@ -194,6 +201,46 @@ def dimensions(folder: Path) -> Iterator[Row]:
         yield Row(name, f"{grown.runs:,} runs, {grown.requests:,} requests")
         for what, arguments in _STAGES.items():
             yield Row(f"  {what}", str(grown.cost("--cores", "all", *arguments)))
+
+
+_RUN_REQUESTS = 1_000_000
+_MOST_US, _MOST_MIB = 3.0, 500
+_TABLES = list(_STAGES)[:3]
+
+
+def billion(folder: Path) -> Iterator[Row]:
+    """``LOADSTONE_REQUESTS`` requests (10 million without it) to tables, in runs of a million."""
+    requests = int(os.environ.get("LOADSTONE_REQUESTS", "10000000"))
+    rate = 10_000
+    shape = Shape(rates=1, runs=10, duration_s=_RUN_REQUESTS // rate, lowest=rate, highest=rate)
+    if requests < 50 * _RUN_REQUESTS:
+        shape = replace(shape, variants=2, runs=max(1, requests // _RUN_REQUESTS // 2))
+    grown = Grown(folder, shape, {rate: _as_csv(_RUN_REQUESTS, rate)}, "csv")
+    grown.grow(requests // _RUN_REQUESTS)
+    yield Row("runs, requests", f"{grown.runs:,}, {grown.requests:,}")
+    costs = {what: grown.cost("--cores", "all", *_STAGES[what]) for what in _TABLES}
+    for what, cost in costs.items():
+        yield Row(f"  {what}", f"{cost}, {cost.took.cpu_s / grown.requests * 1e6:.2f} us/request")
+    per_request_us = sum(cost.took.cpu_s for cost in costs.values()) / grown.requests * 1e6
+    peak_mib = max(cost.peak_mib for cost in costs.values())
+    yield Row("CPU per request, to tables", f"{per_request_us:.2f} us", f"{_MOST_US} us", per_request_us <= _MOST_US)
+    yield Row("memory of the largest process", f"{peak_mib:.0f} MiB", f"{_MOST_MIB} MiB", peak_mib <= _MOST_MIB)
+    for name in ("archive", "tables"):
+        files = {path.stat().st_ino: path.stat().st_size for path in (folder / name).rglob("*") if path.is_file()}
+        yield Row(f"disk of {name}", f"{sum(files.values()) / 2**30:.2f} GiB")
+
+
+def _as_csv(requests: int, rate: int) -> bytes:
+    """Results of vegeta as CSV with a small body, latencies of a lognormal distribution."""
+    generator = np.random.default_rng(1)
+    latencies = generator.lognormal(14.5, 0.4, requests).astype(np.int64).tolist()
+    body = base64.b64encode(b"hello world\n").decode()
+    headers = base64.b64encode(b"Content-Length: 12\r\nContent-Type: text/plain\r\nServer: envoy\r\n\r\n").decode()
+    sent = range(rawfiles.START_NS, rawfiles.START_NS + requests * (10**9 // rate), 10**9 // rate)
+    return "".join(
+        f"{sent_ns},200,{latency_ns},0,12,,{body},,{seq},GET,http://127.0.0.1:8080/,{headers}\n"
+        for seq, (sent_ns, latency_ns) in enumerate(zip(sent, latencies, strict=True))
+    ).encode()
 
 
 _PEAK = """

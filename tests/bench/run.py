@@ -153,6 +153,7 @@ BENCHMARKS = [
     *archives.BENCHMARKS,
     growth.growth,
     growth.dimensions,
+    growth.billion,
 ]
 
 

@@ -16,6 +16,7 @@ from typing import Any
 
 import psutil
 import pytest
+from cluster.api import wait_until
 from loadstone.archive import metadata
 from loadstone.collect.generators import several
 from loadstone.collect.targets.base import RunFailedError
@@ -294,8 +295,11 @@ def test_a_collecting_process_that_is_killed_leaves_no_generator(tmp_path: Path)
         time.sleep(0.05)
     process.kill()
     process.communicate()
-    while of_it():  # for ever, if one were left
-        time.sleep(0.05)
+    try:
+        wait_until(lambda: not of_it(), "the end of all that it started")
+    finally:
+        for left in of_it():
+            left.kill()
     assert not list(tmp_path.rglob("1.results.json.zst"))
 
 

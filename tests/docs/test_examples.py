@@ -4,14 +4,17 @@ import json
 import re
 import shutil
 import subprocess
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import duckdb
+import numpy as np
 import pytest
 import yaml
 from conftest import PROJECT
+from docs.conftest import Documented
 from docs.documents import DOCUMENTS, Example, anchors, examples, prose, text
 from loadstone import config
 from loadstone.collect.targets.kubernetes.settings import Declared
@@ -59,9 +62,76 @@ def test_a_yaml_example_is_valid(example: Example, tmp_path: Path) -> None:
         Declared.of(checked["target"], "moone")
 
 
+_SHARES = {"p50": 0.5, "p90": 0.9, "p99": 0.99}
+
+
+def _statistic(name: str, latencies_ns: np.ndarray) -> float:
+    return float(np.quantile(latencies_ns, _SHARES[name]) if name in _SHARES else latencies_ns.mean())
+
+
+def _expected(row: dict[str, Any], documented: Documented) -> dict[str, float]:
+    """The latency figures that a row should have, by column, from the raw requests."""
+    if row.keys().isdisjoint(_FIGURES):
+        return {}
+    own = documented.pooled(row["variant"], row["rate"])
+    found = {name: _statistic(name, own) for name in (*_SHARES, "mean")}
+    expected = {f"{name}_ns": value for name, value in found.items()}
+    expected |= {f"{name}_ms": value / 1e6 for name, value in found.items()}
+    expected["all_raw_data_mean_ns"] = found["mean"]
+    expected["vegeta_summaries_mean_ns"] = float(np.mean(documented.reported[row["variant"], row["rate"]]))
+    if (statistic := row.get("statistic")) in found:
+        baseline = _statistic(statistic, documented.pooled("plain", row["rate"]))
+        expected |= {"value": found[statistic], "ratio": found[statistic] / baseline}
+    if "below" in row:
+        expected["added_ms"] = (found["p99"] - _statistic("p99", documented.pooled(row["below"], row["rate"]))) / 1e6
+    return {name: value for name, value in expected.items() if row.get(name) is not None}
+
+
+_FIGURES = {
+    "p50_ms",
+    "p99_ms",
+    "p99_ns",
+    "all_raw_data_mean_ns",
+    "vegeta_summaries_mean_ns",
+    "added_ms",
+    "value",
+    "ratio",
+}
+# How many figures each of these documents' examples shows of the campaign: of its cells, of the mean and percentiles.
+_WITH_FIGURES = {
+    "README.md": 8,
+    "docs/catalogue-and-comparisons.md": 14,
+    "docs/gate.md": 16,
+    "docs/statistics.md": 16,
+    "docs/tables.md": 4,
+}
+
+
+def _rows(query: str, database: duckdb.DuckDBPyConnection) -> list[dict[str, Any]]:
+    found = database.sql(query)
+    return [dict(zip(found.columns, row, strict=True)) for row in found.fetchall()]
+
+
 @pytest.mark.parametrize("example", examples("sql"), ids=str)
 def test_an_sql_example_runs(example: Example, database: duckdb.DuckDBPyConnection) -> None:
     assert database.sql(example.text).columns
+
+
+def _queries() -> Iterator[tuple[str, str]]:
+    """Each SQL query of a document, with the name of the document."""
+    yield from ((example.document, example.text) for example in examples("sql"))
+    yield "README.md", *re.findall(r"'(SELECT [^']*)'", text(PROJECT / "README.md"))
+
+
+def test_latencies_of_sql_examples_are_those_of_the_raw_requests(documented: Documented) -> None:
+    """Of measured requests of valid runs, with the time limit for those that timed out."""
+    counts: Counter[str] = Counter()
+    for document, query in _queries():
+        for row in _rows(query, documented.connection):
+            expected = _expected(row, documented)
+            assert {name: row[name] for name in expected} == pytest.approx(expected, rel=1e-9), (document, row)
+            counts[document] += len(expected)
+    assert +counts == _WITH_FIGURES
 
 
 def test_the_query_of_the_readme_gives_rows(database: duckdb.DuckDBPyConnection) -> None:

@@ -2,7 +2,7 @@
 
 For each fault of `mutations.MUTANTS` a copy of the project is broken and the tests that it names are run there. They
 must fail, and the one that fails must pass without the fault. Exit code 1 when a fault survives or can't be judged.
-``python tests/mutants/run.py WORD...`` tries those whose promise holds one of the words.
+``python tests/mutants/run.py WORDS...`` tries those whose promise or rule has one of the arguments in it.
 """
 
 import os
@@ -21,17 +21,18 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from mutants.mutations import MUTANTS, Mutant
 
 ROOT = Path(__file__).resolve().parents[2]
+_CODE = (".py", ".sql")
 _TESTS_FAILED = 1  # pytest's exit code; 2 and more: it could not run them
 
 
 def place_of(mutant: Mutant, root: Path = ROOT) -> Path:
     """The file that a fault is put into. ValueError unless `before` stands there exactly once."""
     where = root / mutant.where
-    files = [where] if where.is_file() else sorted(where.rglob("*"))
-    texts = {path: path.read_text() for path in files if path.suffix in (".py", ".sql")}
+    files = [where] if where.is_file() else [path for path in sorted(where.rglob("*")) if path.suffix in _CODE]
+    texts = {path: path.read_text() for path in files}
     found = [path for path, text in texts.items() for _ in range(text.count(mutant.before))]
     if len(found) != 1:
-        raise ValueError(f"{mutant.promise}: the code to break stands {len(found)} times below {mutant.where}")
+        raise ValueError(f"{mutant.rule}: the code to break stands {len(found)} times below {mutant.where}")
     return found[0]
 
 
@@ -90,7 +91,12 @@ def _pytest(copy: Path, tests: list[str]) -> subprocess.CompletedProcess[str]:
 
 
 def main(words: list[str]) -> int:
-    chosen = [each for each in MUTANTS if not words or any(word in each.promise for word in words)]
+    faults = [(promise, each) for promise, found in MUTANTS.items() for each in found]
+    chosen = [
+        mutant
+        for promise, mutant in faults
+        if not words or any(word in text for word in words for text in (promise, mutant.rule))
+    ]
     copies: SimpleQueue[Path] = SimpleQueue()
     survivors = 0
     with tempfile.TemporaryDirectory() as folder:
@@ -113,7 +119,7 @@ def main(words: list[str]) -> int:
             for mutant, noticed, said, took_s in pool.map(attempt, chosen):
                 survivors += not noticed
                 word = "noticed " if noticed else "SURVIVED"
-                print(f"{word} {took_s:5.0f} s  {mutant.promise}\n{'':17}{said[:160]}", flush=True)
+                print(f"{word} {took_s:5.0f} s  {mutant.rule}\n{'':17}{said[:160]}", flush=True)
     print(f"\n{len(chosen) - survivors} of {len(chosen)} faults noticed")
     return int(survivors > 0)
 

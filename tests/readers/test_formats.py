@@ -1,13 +1,17 @@
 """Vegeta's CSV and binary formats, and that all three give the same rows."""
 
 import os
+import tempfile
 import time
+from pathlib import Path
 
 import psutil
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from loadstone import process
 from loadstone.errors import LoadstoneError
-from loadstone.readers import FORMATS, Problems, vegeta_raw
+from loadstone.readers import FORMATS, Problems, stream, vegeta_raw
 from readers.reading import read, rows
 from support import rawfiles
 
@@ -91,6 +95,48 @@ def test_a_corrupt_csv_record_is_counted_and_the_others_are_read(tmp_path, recor
     table, problems = read(path)
     assert table.num_rows == 2
     assert problems.texts() == ["holds 1 corrupt record (line 2)"]
+
+
+_PIECES = st.sampled_from(
+    [
+        *(b"1795262400123456789,200,1000,0,2,,,,%d,GET,/,\n" % seq for seq in (0, 7, 10**18 - 1, 10**18)),
+        b"1795262400123456789,503,2000,1,2,503 Service Unavailable,Ym9keQ==,name,41,GET,/,WC1BOiBiDQoNCg==\n",
+        b'1795262400123456789,0,3,0,0,"Get ""http://a/"": dial tcp, refused\nagain",,,9,GET,/,\n',
+        b"9223372036854775808,200,1000,0,2,,,,1,GET,/,\n",
+        b"1795262400123456789,2147483648,1000,0,2,,,,1,GET,/,\n",
+        b" 1795262400123456789,0x10,+1,0, 2,,,,1,GET,/,\n",
+        b"1795262400123456789,200,1000,0,2,caf\xe9,\xe9,\xe9,1,GET,/,\n",
+        b"1795262400123456789,200,1000,0,2,,,,1\n",
+        "1795262400123456789,200,1000,0,2,größe,,,1,GET,/,\r\n".encode(),
+        b"\xef\xbb\xbf1795262400123456789,200,1,0,2,,,,1,GET,/,\n",
+        b'a "stray" quote\n',
+        b'"',
+        b"\r",
+        b"\n",
+        b"\0",
+    ]
+)
+
+
+@given(pieces=st.lists(_PIECES, min_size=1, max_size=30), size=st.integers(60, 400))
+def test_arrow_reads_csv_as_python_does(pieces, size):
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        path = Path(folder, "1.results.csv")
+        path.write_bytes(b"".join(pieces))
+        patch.setattr(stream, "_CHUNK_BYTES", size)
+        found, problems = read(path)
+        patch.setattr(vegeta_raw, "_csv_batch", lambda *_: None)
+        by_python, its_problems = read(path)
+    assert found.to_pylist() == by_python.to_pylist()
+    assert problems == its_problems
+
+
+def test_csv_without_quotes_is_read_by_arrow_alone(tmp_path, attack, monkeypatch):
+    monkeypatch.setattr(vegeta_raw, "_csv_rows", None)
+    path = tmp_path / "1.results.csv"
+    path.write_bytes(b"".join(line for line in attack.csv.splitlines(keepends=True) if b'"' not in line))
+    assert {row["code"] for row in rows(path)} == {200, 204, 404, 503}
+    assert {row["answered_by"] for row in rows(path) if row["code"] < 400} == {None}
 
 
 def test_csv_cut_in_a_record(tmp_path, attack):

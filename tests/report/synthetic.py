@@ -1,7 +1,7 @@
 """Tables of a made-up campaign, written in the layout of the real ones: shapes and names that no quick sweep gives."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from itertools import groupby
 from pathlib import Path
@@ -15,9 +15,11 @@ from loadstone.analysis.run_requests import Cache, Source
 from loadstone.archive import Campaign, Cell
 from loadstone.percentiles import PERCENTILES, SHOWN_PERCENTILES
 from loadstone.tables import database, layout
+from loadstone.tables.exclusion import UNREADABLE, Exclusion, text
 from loadstone.tables.schema import TABLES
 
 _REQUESTS = TABLES["requests"]
+_INCOMPLETE = Exclusion(UNREADABLE, detail="incomplete: 3 of <b>9</b> requests")
 EPOCH_NS = int(datetime(2026, 11, 21, 11, 30, tzinfo=UTC).timestamp()) * 1_000_000_000
 
 
@@ -82,12 +84,13 @@ def write_compared(tables: Path, campaign: Campaign, comparison: str) -> None:
 
 def _write_pictured(tables: Path, campaign: Campaign, runs: Sequence[dict[str, Any]]) -> None:
     """What charts show besides figures, by the real code, from the requests that were written."""
-    drawn: dict[str, list[dict[str, Any]]] = {table: [] for table in distributions.TABLES}
+    drawn: dict[str, list[dict[str, Any]]] = {table: [] for table in ("run_figures", *distributions.POOLED)}
     with database.open_memory() as connection:
         source = Source(connection, tables, Cache(tables, layout.cache_file(tables, campaign)))
         for (rate, variant), group in groupby(runs, key=lambda run: (run["rate"], run["variant"])):
             file = layout.cell_file(tables, "requests", Cell(campaign, f"{rate:g}", variant)).relative_to(tables)
             own = [run | {"timeout_s": None, "requests_file": str(file)} for run in group]
+            drawn["run_figures"] += distributions.run_figures(own, distributions.of_runs(source, own))
             for table, rows in distributions.of_cell(source, own).items():
                 drawn[table] += rows
     for table, rows in drawn.items():
@@ -137,7 +140,8 @@ def _run(made: Made, variant: str, run: int, rate: float) -> dict[str, Any]:
         "expected_requests": made.requests,
         "complete": not excluded,
         "excluded": excluded,
-        "exclusion_reason": "incomplete: 3 of <b>9</b> requests" if excluded else None,
+        "exclusion_reason": text([_INCOMPLETE]) if excluded else None,
+        "exclusions": [asdict(_INCOMPLETE)] if excluded else [],
         "tags": [],
         "problems": [],
         "source": f"demo/here/now/{rate:g}/{variant}/{run}.results.json.zst",

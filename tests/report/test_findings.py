@@ -214,6 +214,15 @@ def test_matrix_has_every_variant_load_and_statistic():
     assert findings.matrix(reported, STYLES, MILLISECONDS)["shown"] == "mean"
 
 
+def test_without_values_a_cell_is_empty_and_without_intervals_the_matrix_says_so():
+    none = dict.fromkeys(("value", "baseline_value", "ratio", "ratio_low", "ratio_high"))
+    single = {"ratio_low": None, "ratio_high": None, "shift_low": None, "shift_high": None}
+    found = findings.matrix([row() | none, row("wasm", **single)], STYLES, MILLISECONDS)
+    assert found["cells"]["p50"] == [[None], [["slower", "+50 %", "", "", "0.150 ms"]]]
+    assert not found["has_intervals"]
+    assert findings.matrix([row()], STYLES, MILLISECONDS)["has_intervals"]
+
+
 def test_matrix_has_failures_where_requests_failed():
     shares = {"value": 0.02, "baseline_value": 0.01, "shift": 0.01, "shift_low": 0.005, "shift_high": 0.015}
     found = findings.matrix([row(statistic="error_fraction", verdict="more", **shares)], STYLES, MILLISECONDS)

@@ -56,7 +56,7 @@ def test_the_answer_comes_before_its_caveats_and_their_number_is_beside_it(watch
     number = f"{serious.count()} serious caveat{'s' if serious.count() > 1 else ''}"
     more = ", the main ones" if serious.count() > 2 else ""
     parts = [each.inner_text().partition("Serious: ")[2].partition(": ") for each in serious.all()[:2]]
-    shown = [f"{name.lower()} ({extent})" if width > 400 and extent else name.lower() for name, _, extent in parts]
+    shown = [f"{name.lower()} ({extent})" if extent else name.lower() for name, _, extent in parts]
     assert badge.inner_text() == f"{number}{more}: {', '.join(shown)}"
     assert badge.get_attribute("href") == "#caveats"
     badge.click()
@@ -91,6 +91,32 @@ def test_printed_it_is_two_to_four_pages_with_the_answer_on_the_first(watched, u
     watched.page.set_viewport_size({"width": 703, "height": 1000})
     left, right = (watched.page.locator(each).bounding_box() for each in ("#use-cpu", "#use-memory"))
     assert left["y"] == right["y"]
+
+
+def test_of_long_tables_30_rows_are_printed(watched, wide_site):
+    watched.open(wide_site.page("wide").as_uri())
+    table = watched.page.locator("#effects-table")
+    table.locator("xpath=ancestor::details").evaluate_all("all => all.forEach((each) => { each.open = true; })")
+    rows = table.locator("tbody tr")
+    assert rows.count() > 30 and rows.last.is_visible()
+    watched.page.emulate_media(media="print")
+    assert rows.evaluate_all("all => all.filter((each) => each.checkVisibility()).length") == 30
+    assert "first 30 rows" in table.locator("xpath=..").evaluate("box => getComputedStyle(box, '::after').content")
+
+
+def test_on_a_phone_a_row_is_a_load_when_there_are_many(watched, wide_site):
+    watched.page.set_viewport_size({"width": 400, "height": 850})
+    watched.open(wide_site.page("wide").as_uri())
+    matrix = watched.page.locator("#verdict-matrix")
+    assert matrix.locator("xpath=..").evaluate("box => box.scrollWidth <= box.clientWidth")
+    heads = [each.bounding_box() for each in matrix.locator("thead th").all()[1:]]
+    rows = [[cell.bounding_box() for cell in row.locator("td").all()] for row in matrix.locator("tbody tr").all()]
+    assert len(rows) == 5 and len(heads) == 27
+    for load, head in enumerate(heads):
+        middle = head["y"] + head["height"] / 2
+        assert all(row[load]["y"] <= middle <= row[load]["y"] + row[load]["height"] for row in rows)
+    places = [head["x"] + head["width"] for head in heads[:1]] + [row[0]["x"] for row in rows]
+    assert places == sorted(places) and heads[6]["y"] < 850
 
 
 def test_three_loads_fit_on_a_phone(watched, used):

@@ -421,8 +421,7 @@ def test_a_line_through_reported_latencies_and_reasons_for_none(project, tmp_pat
     assert rows["pods", "cpu"]["problem"].startswith("0 runs have both")
     html = plain((reports / "comparisons/all.html").read_text())
     assert (
-        "1.03 ms per pod, 95 % interval" in html
-        and "1 run without a number of pods or such a figure in a report of its tool excluded" in html
+        "1.03 ms per pod, 95 % interval" in html and "1 run without a number of pods or such a figure excluded" in html
     )
     assert html.count("No line: ") == 3 and BAD not in html
     watched.open((reports / "comparisons/all.html").as_uri())

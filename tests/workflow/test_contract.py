@@ -21,8 +21,8 @@ KEYS = {
 }
 COLUMNS = {
     "runs": "started_at variant_dir load_model generator metadata_version evidence duration_s warmup_rate replicas "
-    "labels requests expected_requests complete tags excluded exclusion_reason source problems inferred generator_cpus "
-    "resolution_ns users description timeout_s plan_order load_1min",
+    "labels requests expected_requests complete tags excluded exclusion_reason exclusions source problems inferred "
+    "generator_cpus resolution_ns users description timeout_s plan_order load_1min",
     "requests": "stream phase seq sent_at offset_ns latency_ns code error error_class bytes_out bytes_in answered_by",
     "summaries": "stream requests success mean_ns min_ns p50_ns p90_ns p95_ns p99_ns max_ns throughput status_codes "
     "std_ns p75_ns p999_ns source preferred problems",

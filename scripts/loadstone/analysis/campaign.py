@@ -18,7 +18,6 @@ from loadstone.analysis import (
     error_causes,
     replicates,
     run_behaviour,
-    run_requests,
 )
 from loadstone.analysis.campaign_checks import Declared, Profile, Suggestion, suggest, suggestion_row
 from loadstone.analysis.run_behaviour import RunBehaviour
@@ -26,7 +25,7 @@ from loadstone.analysis.run_requests import Cache, Source
 from loadstone.analysis.scope import Settings
 from loadstone.archive import MAIN_STREAM, Campaign
 from loadstone.tables import database, layout, schema
-from loadstone.tables.exclusion import Verdict, judge
+from loadstone.tables.exclusion import SAME_NUMBER, Verdict, Way, judge
 
 _READ = ("summaries", "planned")
 _PROBLEMS = "judged.parquet"  # next to those that converting found
@@ -61,32 +60,30 @@ def analyse_campaign(
         planned = database.rows(connection, "SELECT rate, variant, variant_dir, collected FROM planned")
         cache = Cache(tables, layout.cache_file(tables, campaign))
         source = Source(connection, tables, cache)
-        measured = _measured(source, facts)
+        figures = _figures(source, facts)
         links = campaign_checks.links(campaign.root, facts)
-        behaviours = run_behaviour.find(source, facts, lag_limit or {})
+        behaviours = run_behaviour.find(source, facts, figures, lag_limit or {})
         failed = list(error_causes.rows(source, facts))
         failed += error_causes.reported(connection, tables, campaign)
         copies = campaign_checks.copies(facts, links)
         runs, profiles = _judged(
-            source, facts, declared, links, copies, measured=measured, behaviours=behaviours, failed=failed
+            source, facts, declared, links, copies, figures=figures, behaviours=behaviours, failed=failed
         )
         cells: list[Row] = []
         cells_all: list[Row] = []
         replicate_rows: list[Row] = []
-        charts: dict[str, list[Row]] = {table: [] for table in distributions.TABLES}
+        charts: dict[str, list[Row]] = {table: [] for table in distributions.POOLED}
         # Two folders can be one variant.
         for _, runs_of_cell in groupby(runs, key=lambda run: (run["rate"], run["variant"])):
             group = list(runs_of_cell)
-            valid = [run for run in group if not run["excluded"]]
-            found = list(_cells(source, group, valid, settings.confidence, replicate_rows))
+            found = list(_cells(source, group, settings.confidence, replicate_rows=replicate_rows))
             cells += found
             for table, rows_of_cell in distributions.of_cell(source, group).items():
                 charts[table] += rows_of_cell
             sent_by = {run["protocol"] for run in group} - {None}
             one_load = len({_load(run) for run in group}) == 1 and len(sent_by) < 2
-            cells_all += (
-                found if len(valid) == len(group) or not one_load else _cells(source, group, group, settings.confidence)
-            )
+            differs = one_load and any(run["excluded"] for run in group)
+            cells_all += _cells(source, group, settings.confidence, with_excluded=True) if differs else found
         cache.save()
     suggestions = suggest(profiles, campaign_checks.unfinished(campaign, planned, declared))
     key = layout.campaign_key(campaign)
@@ -95,6 +92,7 @@ def analyse_campaign(
         "run_shapes": [each.shape for each in behaviours if each.shape],
         "sending": [each.sending for each in behaviours],
         "senders": [row for each in behaviours for row in each.senders],
+        "run_figures": distributions.run_figures(facts, figures),
         "cells": cells,
         "cells_all": cells_all,
         "suggestions": [suggestion_row(each, key) for each in suggestions],
@@ -114,9 +112,9 @@ def analyse_campaign(
 # --- runs ------------------------------------------------------------------------------------------------------------
 
 
-def _measured(source: Source, facts: Sequence[Row]) -> list[Row]:
-    """Rows of ``runs.sql`` for each of `facts`, empty without requests; adds `clock_set_back_s` to each fact."""
-    found = [rows[0] if rows else {} for rows in run_requests.by_run(facts, partial(source.of_cell, "runs"))]
+def _figures(source: Source, facts: Sequence[Row]) -> list[Row]:
+    """Rows of ``run_figures.sql`` for `facts`, empty without requests; adds `clock_set_back_s` to each fact."""
+    found = distributions.of_runs(source, facts)
     for fact, row in zip(facts, found, strict=True):
         fact["clock_set_back_s"] = row.get("clock_set_back_s")
     return found
@@ -129,29 +127,30 @@ def _judged(
     links: Mapping[str, str],
     copies: Mapping[str, str],
     *,
-    measured: Sequence[Row],
+    figures: Sequence[Row],
     behaviours: Sequence[RunBehaviour],
     failed: Sequence[Row],
 ) -> tuple[list[Row], list[Profile]]:
     """Rows of `runs`, and what suggestions for each depend on.
 
-    `links` and `copies` are of `campaign_checks`, `measured` is of `_measured`, `failed` are rows of `error_causes`.
+    `links` and `copies` are of `campaign_checks`, `figures` is of `_figures`, `failed` are rows of `error_causes`.
     """
     causes = by_key([row for row in failed if row["stream"] == MAIN_STREAM], _place)
     rows = database.rows(source.connection, sql.load("reported_runs"), stream=MAIN_STREAM)
     reported = {_place(row): row for row in rows}
     named = Counter(map(_place, facts))
-    loads: dict[tuple[Any, ...], set[str]] = defaultdict(set)
-    protocols: dict[tuple[Any, ...], set[str]] = defaultdict(set)
+    loads: dict[tuple[Any, ...], set[Way]] = defaultdict(set)
+    protocols: dict[tuple[Any, ...], set[Way]] = defaultdict(set)
     for fact in facts:
         cell = fact["rate"], fact["variant"]
         loads[cell].add(_load(fact))
-        protocols[cell] |= {fact["protocol"]} - {None}
+        if fact["protocol"] is not None:
+            protocols[cell].add(Way(protocol=fact["protocol"]))
     runs, profiles = [], []
-    for fact, behaviour, found in zip(facts, behaviours, measured, strict=True):
+    for fact, behaviour, found in zip(facts, behaviours, figures, strict=True):
         key = _place(fact)
         # Without requests, or if some are missing, the figures are those that the tool reported.
-        counted = found if fact["evidence"] == "raw" else reported.get(key, {})
+        counted = found | {"requests": found.get("n_requests")} if fact["evidence"] == "raw" else reported.get(key, {})
         verdict = judge(
             fact,
             counted.get("requests"),
@@ -167,12 +166,9 @@ def _judged(
         run = fact | {
             "started_at": started_at and (started_at if started_at.tzinfo else started_at.replace(tzinfo=UTC)),
             "requests": counted.get("requests"),
-            "complete": verdict.complete,
             "send_lag_p99_ns": behaviour.sending.get("lag_p99_ns"),
-            "tags": verdict.tags,
-            "excluded": verdict.excluded,
-            "exclusion_reason": "; ".join(verdict.reasons) or None,
         }
+        run |= verdict.columns()
         runs.append(run)
         profiles.append(
             _profile(run, counted, verdict, copies.get(fact["source"]), behaviour=behaviour, causes=causes[key])
@@ -185,15 +181,19 @@ def _place(row: Row) -> tuple[str, float, int]:
     return row["variant_dir"], row["rate"], row["run"]
 
 
-def _load(fact: Row) -> str:
+def _has_same_number(run: Row) -> bool:
+    return any(each["code"] == SAME_NUMBER for each in run["exclusions"])
+
+
+def _load(fact: Row) -> Way:
     """How a run was measured: runs that differ in it are never pooled."""
-    return f"{fact['load_model'] or 'unknown'} load by {fact['generator'] or 'an unknown generator'}"
+    return Way(fact["load_model"], fact["generator"])
 
 
 def _profile(
     run: Row, counted: Row, verdict: Verdict, copy_of: str | None, *, behaviour: RunBehaviour, causes: Sequence[Row]
 ) -> Profile:
-    """`counted` is a row of `runs.sql` or of the tool's summary, `causes` say why requests failed."""
+    """`counted` is a row of ``run_figures.sql`` or of the tool's summary, `causes` say why requests failed."""
     return Profile(
         **{
             name: run[name]
@@ -218,19 +218,24 @@ def _profile(
 def _cells(
     source: Source,
     runs: Sequence[Row],
-    valid: Sequence[Row],
     confidence: float,
+    *,
     replicate_rows: list[Row] | None = None,
+    with_excluded: bool = False,
 ) -> Iterator[Row]:
-    """One row per stream, over the `valid` ones of a cell's `runs`. Adds rows to `replicate_rows`."""
-    included = replicates.ordered([run for run in valid if run["requests_file"]])
+    """One row per stream, over the valid ones of a cell's `runs`, or over all. Adds rows to `replicate_rows`.
+
+    Runs of the same number in two folders are in none, because their requests can't be told apart.
+    """
+    counting = [run for run in runs if not run["excluded"] or (with_excluded and not _has_same_number(run))]
+    included = replicates.ordered([run for run in counting if run["requests_file"]])
     if not included:
         return
     key = {name: runs[0][name] for name in schema.CELL_KEY}
     files = {run["requests_file"] for run in included}
     of_runs = [tuple(run[name] for name in ("variant_dir", "run", *replicates.RUN_COLUMNS)) for run in included]
     depends_on = replicates.CELL_CODE, key, of_runs, confidence
-    compute = partial(replicates.cells, source, files, included, confidence)
+    compute = partial(replicates.cells, source, files, included, confidence, with_excluded=with_excluded)
     for cell in source.cache.rows(depends_on, files, compute):
         resolution_ns = max((run["resolution_ns"] for run in included if run["resolution_ns"]), default=None)
         text = cell.pop("replicates")

@@ -1,8 +1,9 @@
 """Tables of some campaigns -> the rows of one comparison and its fitted lines (`fits`). Reads no raw file.
 
 Two averages are those that older publications of this archive used: ``vegeta-summaries`` (over runs, of the figures
-that the tool reported) and ``all-raw-data`` (over all requests). The other columns are computed as for `cells`. Where a
-row's runs are exactly those of one cell, its figures are copied from there: only rows over several cells are computed.
+that the tool reported, even of runs with single requests) and ``all-raw-data`` (over all requests). The other columns
+are computed as for `cells`. Where a row's runs are exactly those of one cell, its figures are copied from there: only
+rows over several cells are computed. Latencies of fits are of requests, and of reports only for runs without requests.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence

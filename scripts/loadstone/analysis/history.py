@@ -316,7 +316,10 @@ def _rows(group: Sequence[Row], notes: Notes, margin: float, confidence: float) 
         numbers = history.levels(as_series([found for _, found in figures]), least_step(statistic, margin))
         before = 1
         for (cell, found), number in zip(figures, numbers.tolist(), strict=True):
-            key = {name: cell[name] for name in (*_SERIES, "timestamp", "started_at", "way", "evidence", "differs")}
+            key = {
+                name: cell[name]
+                for name in (*_SERIES, "timestamp", "started_at", "load_model", "way", "evidence", "differs")
+            }
             yield key | {
                 "statistic": statistic,
                 "value": found.value,

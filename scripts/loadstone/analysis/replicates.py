@@ -43,18 +43,25 @@ def ordered(runs: Sequence[Row]) -> list[Row]:
 
 
 def cells(
-    source: Source, files: Collection[str], runs: Sequence[Row], confidence: float, stream: str | None = None
+    source: Source,
+    files: Collection[str],
+    runs: Sequence[Row],
+    confidence: float,
+    stream: str | None = None,
+    *,
+    with_excluded: bool = False,
 ) -> Iterator[Row]:
     """Result rows of `cells.sql` for one series, with intervals and (as text) replicates.
 
-    There is a row per stream, or only that of `stream`. The requests are in `files`, relative to the tables' folder.
+    There is a row per stream, or only that of `stream`. The requests are in `files`, relative to the tables' folder;
+    those of excluded runs are left out unless `with_excluded`.
     """
     patterns = sorted(layout.pattern(source.tables / file) for file in files)
     run_requests.select(source.connection, runs)
-    shares, shown = list(PERCENTILES.values()), list(SHOWN_PERCENTILES.values())
-    values = {"files": patterns, "stream": stream, "percentiles": shares, "shown": shown}
+    requests = {"files": patterns, "stream": stream, "with_excluded": with_excluded}
+    values = requests | {"percentiles": list(PERCENTILES.values()), "shown": list(SHOWN_PERCENTILES.values())}
     for cell in source.connection.sql(sql.load("cells"), params=values).to_arrow_table().to_pylist():
-        sampled = samples(source.connection, patterns, runs, cell["stream"])
+        sampled = _samples(source.connection, requests | {"stream": cell["stream"]}, runs)
         found = replicate(runs, sampled)
         latencies = _percentile_columns("", PERCENTILES, cell.pop("percentiles_ns"))
         latencies |= _percentile_columns("ok_", SHOWN_PERCENTILES, cell.pop("ok_percentiles_ns"))
@@ -66,11 +73,9 @@ def _percentile_columns(prefix: str, names: Iterable[str], values_ns: Sequence[f
     return {f"{prefix}{name}_ns": value for name, value in zip(names, values_ns or repeat(None), strict=False)}
 
 
-def samples(
-    connection: duckdb.DuckDBPyConnection, files: Sequence[str], runs: Sequence[Row], stream: str
-) -> list[Sample]:
-    """The measured requests of the selected runs, one sample per run that has any."""
-    found = connection.execute(sql.load("series_requests"), {"files": files, "stream": stream}).fetchnumpy()
+def _samples(connection: duckdb.DuckDBPyConnection, values: Mapping[str, Any], runs: Sequence[Row]) -> list[Sample]:
+    """The rows of ``series_requests.sql`` with these `values`: one sample for each selected run that has any."""
+    found = connection.execute(sql.load("series_requests"), values).fetchnumpy()
     series = found["series"]
     starts = np.flatnonzero(np.diff(series)) + 1
     parts = [np.split(found[name], starts) for name in ("series", "sent_ns", "latency_ns", "outcome")]

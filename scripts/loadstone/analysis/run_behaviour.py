@@ -1,7 +1,7 @@
 """How single runs behaved, excluded ones too: tables `run_shapes`, `sending` and `senders`.
 
-In: facts of runs, and their requests. Out: for each run the shape of its latency over time, its send lag, and whether
-its load generators were synchronised.
+In: facts of runs, their requests and figures. Out: for each run the shape of its latency over time, its send lag, and
+whether its load generators were synchronised.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from loadstone import sql, stats
 from loadstone.analysis import Row, run_requests
+from loadstone.analysis.distributions import SHARES
 from loadstone.analysis.run_requests import Source
 from loadstone.readers import load_generators
 from loadstone.stats import estimable, run_shape
@@ -37,12 +38,16 @@ class RunBehaviour:
     out_of_sync: str | None
 
 
-def find(source: Source, facts: Sequence[Row], lag_limit: Mapping[str, float]) -> list[RunBehaviour]:
-    """The behaviour of each of the runs `facts`; `lag_limit` holds fields of `LagLimit`."""
+def find(
+    source: Source, facts: Sequence[Row], figures: Sequence[Row], lag_limit: Mapping[str, float]
+) -> list[RunBehaviour]:
+    """The behaviour of each of the runs `facts`, which have these `figures` (see `distributions.of_runs`).
+
+    `lag_limit` holds fields of `LagLimit`.
+    """
     limit = LagLimit(**lag_limit)
     shape_rows = shapes(source, facts)
-    counts = [shape["requests"] if shape else None for shape in shape_rows]
-    sending_rows = sending(source, facts, counts, limit)
+    sending_rows = sending(source, facts, figures, limit)
     sender_rows = [
         [] if fact["clock_set_back_s"] else rows for fact, rows in zip(facts, senders(source, facts), strict=True)
     ]
@@ -133,7 +138,8 @@ def _shape_row(found: run_shape.RunShape, seq: _Integers, sent_ns: _Integers | N
 _TOO_FAST = 1.01
 # A run is judged by the highest percentile that its requests support.
 PERCENTILES = {"p99": 0.99, "p90": 0.9, "p50": 0.5}
-PERCENTILE_NAMES = {"p99": "the 99th percentile", "p90": "the 90th percentile", "p50": "the median"}
+_OBSERVED = PERCENTILES | {"p999": 0.999}  # latencies as measured, beside those since requests were due
+PERCENTILE_NAMES = {"p99": "99th percentile", "p90": "90th percentile", "p50": "median"}
 # Remedies by the code of the reason, where another load generator would not help.
 _LONGER = "measure for longer, so that there are several requests"
 REMEDIES = {
@@ -165,32 +171,43 @@ class LagLimit:
         return max(self.time_ns, self.share * median_ns)
 
 
-def sending(source: Source, facts: Sequence[Row], counts: Sequence[int | None], limit: LagLimit) -> list[Row]:
-    """The row of `sending` of each of the runs `facts`, which have `counts` single requests."""
+def sending(source: Source, facts: Sequence[Row], figures: Sequence[Row], limit: LagLimit) -> list[Row]:
+    """The row of `sending` of each of the runs `facts`, which have these `figures`."""
 
     def of_cell(file: str, runs: list[Row]) -> list[Row]:
         return source.of_cell("sending", file, runs) if any(_refusal(run) is None for run in runs) else []
 
     found = run_requests.by_run(facts, of_cell)
     return [
-        run_requests.key(fact) | {"requests": count} | _sending_row(fact, rows[0] if rows else None, count or 0, limit)
-        for fact, rows, count in zip(facts, found, counts, strict=True)
+        run_requests.key(fact)
+        | {"requests": own.get("n_requests")}
+        | _sending_row(fact, rows[0] if rows else None, own, limit)
+        for fact, rows, own in zip(facts, found, figures, strict=True)
     ]
 
 
-def _sending_row(fact: Row, found: Row | None, requests: int, limit: LagLimit) -> Row:
+def _sending_row(fact: Row, found: Row | None, figures: Row, limit: LagLimit) -> Row:
+    requests = figures.get("n_requests", 0)
     reason = _refusal(fact) or _refusal_by_requests(fact, found, requests)
     if reason or found is None:
         return dict(zip(("refused_code", "refused"), reason or (), strict=False))
-    limit_ns = limit.of(found["observed_p50_ns"])
+    by_share = dict(zip(SHARES, figures["latencies_ns"], strict=True))
+    observed = {f"observed_{name}_ns": by_share[share] for name, share in _OBSERVED.items()}
+    limit_ns = limit.of(observed["observed_p50_ns"])
     supported = next((name for name, share in PERCENTILES.items() if estimable(requests, share)), None)
-    return {name: value for name, value in found.items() if name not in ("run", "least_rate")} | {
-        "asked_rate": fact["rate"],
-        "lag_limit_ns": limit_ns,
-        "judged_by": supported,
-        "judged_lag_ns": found[f"lag_{supported}_ns"] if supported else None,
-        "limited": found[f"lag_{supported}_ns"] > limit_ns if supported else None,
-    }
+    own = {name: value for name, value in found.items() if name not in ("run", "least_rate")}
+    return (
+        own
+        | observed
+        | {
+            "observed_mean_ns": figures["mean_ns"],
+            "asked_rate": fact["rate"],
+            "lag_limit_ns": limit_ns,
+            "judged_by": supported,
+            "judged_lag_ns": found[f"lag_{supported}_ns"] if supported else None,
+            "limited": found[f"lag_{supported}_ns"] > limit_ns if supported else None,
+        }
+    )
 
 
 def _refusal(fact: Row) -> tuple[str, str] | None:
@@ -244,7 +261,7 @@ def late_text(row: Mapping[str, Any]) -> str | None:
     if not row.get("limited"):
         return None
     return (
-        f"its requests were sent late: {PERCENTILE_NAMES[row['judged_by']]} of the send lag is "
+        f"its requests were sent late: the {PERCENTILE_NAMES[row['judged_by']]} of the send lag is "
         f"{ms(row['judged_lag_ns'])}, the limit {ms(row['lag_limit_ns'])}; {rounded(row['achieved_rate'], 4)} of "
         f"{rate_text(row['asked_rate'])} requests/s were sent, and the 99th percentile of latency, "
         f"{ms(row['observed_p99_ns'])}, is {ms(row['corrected_p99_ns'])} from when requests were due"
@@ -275,8 +292,8 @@ def _sender_rows(fact: Row, found: Sequence[Row]) -> list[Row]:
         rows.append(
             run_requests.key(fact)
             | {name: value for name, value in row.items() if name not in ("run", "zero_ns")}
-            | {"start_lag_ns": float(start_ns - min(starts)), "place": sender.get("place")}
-            | {name: sender.get(name) for name in _CLOCK}
+            | {"start_lag_ns": float(start_ns - min(starts))}
+            | {name: sender.get(name) for name in ("process", "place", *_CLOCK)}
         )
     return rows
 

@@ -205,11 +205,16 @@ class CampaignListing:
     campaign: Campaign
     cells: list[CellListing] = field(default_factory=list)
     problems: list[tuple[str, str]] = field(default_factory=list)
+    unreadable: list[tuple[str, str]] = field(default_factory=list)  # those of `problems` that hide what is there
     completed: bool = False
     extensions: list[tuple[str, int, int]] = field(default_factory=list)  # name, size and mtime_ns of their files
 
     def add_problem(self, path: str | Path, why: str) -> None:
         self.problems.append((_relative(path, self.campaign.root), why))
+
+    def add_unreadable(self, path: str | Path, error: OSError) -> None:
+        self.add_problem(path, f"cannot be read: {error.strerror}")
+        self.unreadable.append(self.problems[-1])
 
     def digest(self) -> str:
         """Fingerprint of the campaign's files by name, size and mtime."""
@@ -335,7 +340,7 @@ def scan_campaign(campaign: Campaign) -> CampaignListing:
         try:
             found, links = _visible(folder, campaign.root)
         except OSError as error:
-            listing.add_problem(folder, f"cannot be read: {error.strerror}")
+            listing.add_unreadable(folder, error)
             return []
         for link in links:
             listing.add_problem(link, LEADS_OUT)
@@ -365,7 +370,7 @@ def _add_extension(entry: os.DirEntry[str], listing: CampaignListing) -> None:
     try:
         status = entry.stat()
     except OSError as error:
-        listing.add_problem(entry.path, f"cannot be read: {error.strerror}")
+        listing.add_unreadable(entry.path, error)
     else:
         listing.extensions.append((entry.name, status.st_size, status.st_mtime_ns))
 
@@ -381,7 +386,7 @@ def _add_files(cell: CellListing, listing: CampaignListing) -> None:
     try:
         entries, links = _visible(cell.cell.path, listing.campaign.root)
     except OSError as error:
-        listing.add_problem(cell.cell.path, f"cannot be read: {error.strerror}")
+        listing.add_unreadable(cell.cell.path, error)
         return
     for entry in entries:
         _add_file(cell, entry, listing)
@@ -397,7 +402,7 @@ def _add_file(cell: CellListing, entry: os.DirEntry[str], listing: CampaignListi
     try:
         status = entry.stat()
     except OSError as error:
-        listing.add_problem(entry.path, f"cannot be read: {error.strerror}")
+        listing.add_unreadable(entry.path, error)
         # A link to storage that is not mounted at the moment is still a run that was collected.
         if (linked := parse_name(entry.name)) is not None and entry.is_symlink():
             cell.files.append(linked)

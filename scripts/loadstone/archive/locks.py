@@ -21,7 +21,6 @@ MACHINE_LOCK = _FOLDER / "loadstone.attack.lock"
 # What one sweep has prepared must not be there while another measures. Taken before the machine's own.
 PREPARED_LOCK = _FOLDER / "loadstone.prepared.lock"
 MEASURES = "is measuring an external target"  # what its holder does
-WAITING = "waiting: "  # prefix of log lines that are outdated as soon as another follows
 _POLL_S = 0.2
 
 
@@ -50,9 +49,9 @@ def exclusive(
     The kernel releases the lock when the last copy of the descriptor is closed, so pass it on to every process that
     must have ended before the next attack.
     """
-    waiting, given_up = Waiting(log), time.monotonic() + limit_s
+    waiting, given_up = Waiting(lambda text: log(WaitLine(text))), time.monotonic() + limit_s
     while isinstance(taken := _try(purpose, path), Holder):
-        waiting.say(taken.who, f"{WAITING}{taken.text} {does}")
+        waiting.say(taken.who, f"{taken.text} {does}")
         while_waiting()
         if time.monotonic() > given_up:
             raise LoadstoneError(f"gave up waiting: {taken.text} still {does}")
@@ -155,6 +154,17 @@ def _describe(descriptor: int) -> Holder:
 
 
 _FIRST_S, _LONGEST_S = 60.0, 3600.0
+
+
+class WaitLine(str):
+    """A log line that is outdated as soon as another follows: ``waiting: `` and the `reason`."""
+
+    reason: str
+
+    def __new__(cls, reason: str) -> "WaitLine":
+        line = super().__new__(cls, f"waiting: {reason}")
+        line.reason = reason
+        return line
 
 
 class Waiting:

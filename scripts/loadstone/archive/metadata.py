@@ -2,8 +2,8 @@
 
 Versions 1 (no ``version`` key) to 4 are the predecessor's. Version 5 keeps every key of version 4 under its old name
 and type and adds what was missing. No value of a key makes reading fail: one that can't be understood becomes None and
-is listed in `Metadata.problems`; one that was inferred from the file's form, or is in the file but most likely wrong,
-is listed in `Metadata.inferred`.
+is listed in `Metadata.not_understood`; one that was inferred from the file's form, or is in the file but most likely
+wrong, is listed in `Metadata.inferred`.
 """
 
 import json
@@ -97,7 +97,14 @@ class Metadata:
     script: dict[str, Any] = field(default_factory=dict)
     parts: list[int] = field(default_factory=list)
     inferred: dict[str, str] = field(default_factory=dict)
-    problems: list[str] = field(default_factory=list)
+    unreadable: str | None = None  # why nothing could be read
+    not_understood: list[str] = field(default_factory=list)  # values, each with its key
+
+    @property
+    def problems(self) -> list[str]:
+        """Everything wrong with the file."""
+        unreadable = [] if self.unreadable is None else [f"{METADATA} {self.unreadable}"]
+        return unreadable + [f"{METADATA}: {each}" for each in self.not_understood]
 
     def part(self, run: int) -> int:
         """The part of the campaign in which a run was planned, from 1."""
@@ -197,13 +204,13 @@ def read(path: Path) -> Metadata:
     try:
         content = load(path)
     except FileNotFoundError:
-        return nothing("metadata.json is missing")
+        return nothing("is missing")
     except OSError as error:
-        return nothing(f"metadata.json {f'cannot be read: {error.strerror}' if error.strerror else error}")
+        return nothing(f"cannot be read: {error.strerror}" if error.strerror else str(error))
     except ValueError:
-        return nothing("metadata.json is not JSON")
+        return nothing("is not JSON")
     if not isinstance(content, dict):
-        return nothing("metadata.json is not a JSON object")
+        return nothing("is not a JSON object")
     return parse(content)
 
 
@@ -234,9 +241,10 @@ def extended(cell: Cell, described: Metadata) -> Metadata:
     return described
 
 
-def nothing(problem: str) -> Metadata:
-    """The metadata of a cell whose file could not be read, for the reason that `problem` gives."""
-    return Metadata(problems=[problem], inferred={name: f"{problem}; {why}" for name, why in _ASSUMED.items()})
+def nothing(unreadable: str) -> Metadata:
+    """The metadata of a cell whose file could not be read, for the reason that `unreadable` gives."""
+    inferred = {name: f"{METADATA} {unreadable}; {why}" for name, why in _ASSUMED.items()}
+    return Metadata(unreadable=unreadable, inferred=inferred)
 
 
 def parse(content: dict[str, Any]) -> Metadata:
@@ -261,7 +269,7 @@ def parse(content: dict[str, Any]) -> Metadata:
     metadata.program = metadata.program or _program(found)
     if metadata.measured is not None and metadata.measured.iterations:
         metadata.duration_s = None  # the file's duration is the longest that users have for their iterations
-    metadata.problems = found.problems
+    metadata.not_understood = found.not_understood
     metadata.inferred = _inferred(found, metadata)
     return metadata
 
@@ -311,11 +319,11 @@ def _is_text(value: str) -> bool:
 
 
 class _Fields:
-    """Look-ups in a decoded object; what can't be understood is None and listed in `problems`."""
+    """Look-ups in a decoded object; what can't be understood is None and listed in `not_understood`."""
 
     def __init__(self, content: dict[str, Any]) -> None:
         self.content = content
-        self.problems: list[str] = []
+        self.not_understood: list[str] = []
 
     def get(self, *keys: str) -> Any:
         value: Any = self.content
@@ -337,9 +345,9 @@ class _Fields:
             return None
 
     def _wrong(self, keys: tuple[str, ...], value: object) -> None:
-        problem = f"metadata.json: {'.'.join(keys)} has the value {str(value)[:80]!r}, which is not understood"
-        if problem not in self.problems:  # each key of a part that is not an object would add it
-            self.problems.append(problem)
+        problem = f"{'.'.join(keys)} has the value {str(value)[:80]!r}, which is not understood"
+        if problem not in self.not_understood:  # each key of a part that is not an object would add it
+            self.not_understood.append(problem)
 
 
 def _text(value: Any) -> str:

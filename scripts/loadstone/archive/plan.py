@@ -129,7 +129,7 @@ def complete(campaign: Campaign, log: Callable[[str], None], only: Selection = A
     an extension was interrupted.
     """
     listing = scan_campaign(campaign)
-    unreadable = [f"{path} {why}" for path, why in listing.problems if "cannot be read" in why]
+    unreadable = [f"{path} {why}" for path, why in listing.unreadable]
     unreadable += [f"{name} can't be read" for name in extension.unreadable(campaign)]
     for cell in listing.cells:
         described = metadata.read_cell(cell.cell)

@@ -61,6 +61,7 @@ class Sender:
     """
 
     generator: int
+    process: int | None  # which may send for others too; None in a pod
     place: str | None
     clock_offset_ns: int | None
     clock_uncertainty_ns: int | None
@@ -91,6 +92,7 @@ class RunRecord:
     protocol: str | None = None  # ``http1``, ``http2`` or ``h2c``; several joined by " and "
     redacted: tuple[tuple[str, int], ...] = ()  # names of headers and of parameters of URLs, how many values of each
     tls: str | None = None  # version, cipher and the server certificate's SHA-256
+    cipher_suite: str | None = None  # version and cipher of TLS
 
 
 def read_run_record(path: Path) -> RunRecord:
@@ -126,6 +128,7 @@ def parse(content: Any) -> RunRecord:
         redacted=removed(_at(content, "redacted")),
         protocol=_negotiated(content, _protocol),
         tls=_negotiated(content, _tls),
+        cipher_suite=_negotiated(content, _cipher_suite),
     )
 
 
@@ -148,8 +151,13 @@ def _protocol(entry: Any) -> str | None:
 
 
 def _tls(entry: Any) -> str | None:
-    version, cipher, certificate = (_text(entry, name) for name in ("tls", "cipher", "certificate"))
-    return f"{version}, {cipher}, certificate {certificate}" if version else None
+    suite = _cipher_suite(entry)
+    return f"{suite}, certificate {_text(entry, 'certificate')}" if suite else None
+
+
+def _cipher_suite(entry: Any) -> str | None:
+    version = _text(entry, "tls")
+    return f"{version}, {_text(entry, 'cipher')}" if version else None
 
 
 def _incidents(listed: Any) -> Iterator[Incident]:
@@ -169,8 +177,10 @@ def _senders(listed: Any) -> Iterator[Sender]:
         # On this machine, where several may share a process.
         here = [f"{name} {each[name]}" for name in ("process", "processor") if _is_integer(each.get(name))]
         place = " on ".join(here) + (", not pinned" if here and "not_pinned" in each else "") or None
+        process = each["process"] if _is_integer(each.get("process")) and abs(each["process"]) < _MOST else None
         clock = [value if _is_integer(value) and abs(value) < 1 << 62 else None for value in map(each.get, _CLOCK)]
-        yield Sender(number, f"{pod} on {node}" if pod and node else place, *clock)
+        in_pod = pod and node
+        yield Sender(number, None if in_pod else process, f"{pod} on {node}" if in_pod else place, *clock)
 
 
 def _pods(pods: Any) -> tuple[tuple[str, int], ...]:

@@ -16,7 +16,7 @@ from typing import Any
 
 from loadstone import archive
 from loadstone.archive import Campaign, Cell, encode, metadata, plan, progress, run_records
-from loadstone.archive.locks import WAITING
+from loadstone.archive.locks import WaitLine
 from loadstone.archive.progress import REWRITTEN_S, Journal, Progress, Run
 from loadstone.archive.stages import load_text
 from loadstone.collect.run import collect_run
@@ -33,7 +33,11 @@ Show = Callable[[Progress], None]
 
 
 class GivenUpError(LoadstoneError):
-    """Too many runs failed one after another (``sweep.give_up_after``)."""
+    """Too many runs failed one after another (``sweep.give_up_after``); `why` says only that."""
+
+    def __init__(self, why: str, text: str) -> None:
+        super().__init__(text)
+        self.why = why
 
 
 @dataclass(frozen=True)
@@ -140,20 +144,20 @@ class Attempts:
                     self.try_run(planned.cell, planned.run, folder, retries=self.limits["retries"] - nth, again=rest)
         except GivenUpError as error:
             if left:
-                stopped = f"\n{left} of them were not retried: {str(error).partition(':')[0]}"
+                stopped = f"\n{left} of them were not retried: {error.why}"
         if missing := missing_text(campaign, self.only):
             self._journal.log(f"error: {missing}{stopped}")
             raise LoadstoneError(missing + stopped)
 
     def _log(self, text: str, state: Progress) -> None:
-        text = redact.text(text)
-        self.log(text)
-        if text.startswith(WAITING):  # soon outdated, so not in the journal
-            state.wait = text.removeprefix(WAITING)
+        shown = redact.text(text)
+        self.log(shown)
+        if isinstance(text, WaitLine):  # soon outdated, so not in the journal
+            state.wait = redact.text(text.reason)
             self.show(state)
             return
-        self._journal.log(text)
-        state.log_lines.append((datetime.now().astimezone(), text))
+        self._journal.log(shown)
+        state.log_lines.append((datetime.now().astimezone(), shown))
 
     def _check_budget(self) -> None:
         failed = progress.failed_in_a_row(self._journal.now(), self.root)
@@ -161,13 +165,14 @@ class Attempts:
             return
         lines = [f"  {_run(each.cell(self.root), each.run)}: {_reason(record)}" for each, record in failed]
         shown = "\n".join(lines[-self.limits["give_up_after"] :])
+        why = f"{len(failed)} consecutive runs failed, so the sweep stops here (sweep.give_up_after)"
         text = (
-            f"{len(failed)} consecutive runs failed, so the sweep stops here (sweep.give_up_after):\n{shown}\n"
+            f"{why}:\n{shown}\n"
             "Collected results are kept. Fix the cause; then `snakemake --cores all` retries these runs and continues, "
             "and `snakemake --cores all report` reports the results so far"
         )
         self._journal.log(f"error: {text}")
-        raise GivenUpError(text)
+        raise GivenUpError(why, text)
 
 
 def missing_text(campaign: Campaign, only: plan.Selection = plan.ALL) -> str:

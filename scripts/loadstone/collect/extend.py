@@ -30,7 +30,7 @@ from loadstone.config.target import changes, identity_digest, plan_changes, scri
 from loadstone.errors import LoadstoneError
 
 ANYWAY = "anyway"
-_EXTENDED = ("sweep.runs:", "sweep.rates:", "sweep.variants:")  # changes of a plan that are what is extended
+_EXTENDED = ("sweep.runs", "sweep.rates", "sweep.variants")  # changes of a plan that are what is extended
 _OWN = ("loadstone", "python")  # versions that may differ
 _RUN_S = 1.0  # a run's time besides its attacks
 
@@ -172,7 +172,7 @@ def _positions(
 def _check_plan(campaign: Campaign, listing: CampaignListing, wanted: Mapping[Place, Any]) -> None:
     """Raise LoadstoneError when the load differs: such runs are never pooled."""
     was = {(cell.cell.rate, cell.cell.variant_dir): sweep.content_of(cell.cell) for cell in listing.cells}
-    phrases = [text for text in plan_changes(was, wanted) if not text.startswith(_EXTENDED)]
+    phrases = plan_changes(was, wanted, _EXTENDED)
     scripts = [next(iter(each.values())).get("script") or {} for each in (was, wanted)]
     phrases += script_changes(*scripts)
     if not was.keys() & wanted.keys():

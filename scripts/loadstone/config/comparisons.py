@@ -13,14 +13,19 @@ from loadstone.config import share
 from loadstone.config.yaml_files import read_yaml, validate
 from loadstone.errors import LoadstoneError
 
-# What a comparison may pool if it declares it by name -> the note on its page.
+# What a comparison may pool if it declares it by name -> the note on its page, of which the first part is the heading.
+_SIDE_BY_SIDE = "no figure combines two of them"
 ALLOWANCES = {
-    "hosts": "runs of several hosts are pooled",
-    "load_models": "open, closed and serial load are shown side by side; no figure combines two of them",
-    "protocols": "runs of several protocols (HTTP/1.1, HTTP/2) are compared, and pooled where they are of one variant",
-    "generators": "several load generators, whose latencies have different meanings, are shown side by side; no figure "
-    "combines two of them",
-    "evidence": "the mean of a run without a summary is that of its requests, pooled with the summaries' means",
+    "hosts": ("runs of several hosts are pooled",),
+    "load_models": ("open, closed and serial load are shown side by side", _SIDE_BY_SIDE),
+    "protocols": (
+        "runs of several protocols (HTTP/1.1, HTTP/2) are compared, and pooled where they are of one variant",
+    ),
+    "generators": (
+        "several load generators, whose latencies have different meanings, are shown side by side",
+        _SIDE_BY_SIDE,
+    ),
+    "evidence": ("the mean of a run without a summary is that of its requests, pooled with the summaries' means",),
 }
 
 

@@ -7,7 +7,7 @@ name, so that a message can say what has changed since a campaign was opened. Cr
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -224,11 +224,10 @@ def _recordable_change(change: Mapping[str, Any]) -> dict[str, Any]:
 
 
 # How messages call these parts of an identity. Of files, metadata have only digests.
-_FILE = "the content of the file"
 _NAMED_PARTS = {
     "commands": "the command of the process",
     "environments": "the environment of the process",
-    "files": _FILE,
+    "files": "the content of the file",
 }
 
 
@@ -242,33 +241,47 @@ def identity_changes(recorded: Mapping[str, Any], now: Mapping[str, Any]) -> lis
         phrase
         for part, value in recordable(now).items()
         if was.get(part) is not None and part != "cleanup"
-        for phrase in _differences(_NAMED_PARTS.get(part, part), was[part], value)
+        for phrase in _differences(
+            _NAMED_PARTS.get(part, part),
+            was[part],
+            value,
+            " " if part in _NAMED_PARTS else ".",
+            is_file=part == "files",
+        )
     ]
 
 
-def _differences(key: str, was: Any, now: Any) -> Iterator[str]:
-    """Differences between plain values, one phrase each."""
+def _differences(key: str, was: Any, now: Any, separator: str = ".", *, is_file: bool = False) -> Iterator[str]:
+    """Differences between plain values, one phrase each; `separator` comes between the key and those in its value.
+
+    Of a file only the digest is known.
+    """
     if isinstance(was, dict) and isinstance(now, dict):
         for name in dict.fromkeys((*was, *now)):
-            separator = " " if key in _NAMED_PARTS.values() else "."
-            yield from _differences(f"{key}{separator}{name}", was.get(name), now.get(name))
-    elif was != now and (key.startswith(_FILE) or "redacted" in f"{was}{now}"):
+            yield from _differences(f"{key}{separator}{name}", was.get(name), now.get(name), is_file=is_file)
+    elif was != now and (is_file or "redacted" in f"{was}{now}"):
         yield f"{key} {'is gone' if now is None else 'was not recorded' if was is None else 'has changed'}"
     elif was != now:
         yield f"{key}: {_shown(was)} became {_shown(now)}"
 
 
-def plan_changes(was: Mapping[tuple[str, str], Any], now: Mapping[tuple[str, str], Any]) -> list[str]:
-    """Differences of the sweep, not the target, between two plans: metadata by cell (rate, variant)."""
+def plan_changes(
+    was: Mapping[tuple[str, str], Any], now: Mapping[tuple[str, str], Any], without: Collection[str] = ()
+) -> list[str]:
+    """Differences of the sweep, not the target, between two plans: metadata by cell (rate, variant).
+
+    `without` names keys of the configuration that may differ: ``sweep.runs``.
+    """
     phrases = []
-    for kind, position in (("rates", 0), ("variants", 1)):
-        before, after = ({key[position] for key in plan} for plan in (was, now))
-        phrases += [f"sweep.{kind}: {name} is new" for name in sorted(after - before)]
-        phrases += [f"sweep.{kind}: {name} is gone" for name in sorted(before - after)]
-    for key in sorted(was.keys() & now.keys())[:1]:
+    for key, position in (("sweep.rates", 0), ("sweep.variants", 1)):
+        if key not in without:
+            before, after = ({place[position] for place in plan} for plan in (was, now))
+            phrases += [f"{key}: {name} is new" for name in sorted(after - before)]
+            phrases += [f"{key}: {name} is gone" for name in sorted(before - after)]
+    for place in sorted(was.keys() & now.keys())[:1]:
         for name, path in _PLAN.items():
-            before, after = _at(was[key], path), _at(now[key], path)
-            if before != after:
+            before, after = _at(was[place], path), _at(now[place], path)
+            if before != after and name not in without:
                 phrases.append(f"{name}: {_shown(before)} became {_shown(after)}")
     return phrases
 

@@ -295,7 +295,7 @@ def _checksum_faults(folder: Path, log: Log) -> list[str]:
         return ["it holds no raw results"]
     found = verify.verify(folder / "archive", folder / "tables", lambda _: None)
     log(f"raw results: {found.summary()}")
-    return [line for line in found.lines() if not line.startswith("appeared")]
+    return list(found.lines(appeared=False))
 
 
 def _configure(folder: Path, checked: VerifiedBundle) -> None:

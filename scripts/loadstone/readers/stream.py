@@ -128,7 +128,12 @@ def whole_lines(read_into: ReadInto, problems: Problems) -> Iterator[tuple[bytea
 
 def text_lines(path: Path, problems: Problems, errors: str = "replace") -> Iterator[str]:
     """The lines of a file as text, each with its line feed; `errors`: how bytes that are not UTF-8 are decoded."""
-    for buffer, end in read_lines(path, problems):
+    return decoded_lines(read_lines(path, problems), errors)
+
+
+def decoded_lines(blocks: Iterable[tuple[bytearray, int]], errors: str) -> Iterator[str]:
+    """The lines of what `whole_lines` yields as text, each with its line feed."""
+    for buffer, end in blocks:
         for line in buffer[: end - 1].decode("utf-8", errors).split("\n"):
             yield line + "\n"
 
@@ -154,10 +159,10 @@ def matched_lines(
         yield found
 
 
-def csv_records(lines: Iterable[str], problems: Problems) -> Iterator[tuple[int, list[str]]]:
+def csv_records(lines: Iterable[str], problems: Problems, before: int = 0) -> Iterator[tuple[int, list[str]]]:
     """Every record of separated values that is not empty, with the line in which it ends (from 1).
 
-    An invalid record is corrupt, and reading continues after it.
+    An invalid record is corrupt, and reading continues after it. `before` lines of the file come before these.
     """
     csv.field_size_limit(LONGEST_LINE_BYTES)
     records = csv.reader(lines, strict=True)
@@ -165,12 +170,12 @@ def csv_records(lines: Iterable[str], problems: Problems) -> Iterator[tuple[int,
         try:
             record = next(records, None)
         except csv.Error:
-            problems.corrupt(records.line_num)
+            problems.corrupt(before + records.line_num)
             continue
         if record is None:
             return
         if record:
-            yield records.line_num, record
+            yield before + records.line_num, record
 
 
 # --- small files ------------------------------------------------------------------------------------------------------

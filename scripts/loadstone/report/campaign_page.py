@@ -34,6 +34,7 @@ from loadstone.report.charted_page import ChartedPage
 from loadstone.report.measurement import Described
 from loadstone.report.numbers import (
     LOAD_MODELS,
+    RUN_MEANS,
     SHOWN,
     counted,
     distinct,
@@ -48,7 +49,7 @@ from loadstone.report.output import site_context
 from loadstone.report.queries import Queries, Row, in_order, querying
 from loadstone.report.run_findings import RunFindings
 from loadstone.report.site_layout import slug
-from loadstone.tables import layout
+from loadstone.tables import exclusion, layout
 from loadstone.text import at, listed, rate_text
 
 ERRORS = {
@@ -245,7 +246,7 @@ def script_data(page: CampaignPage, name: str) -> dict[str, Any]:
         "statistic": next(known, "p50"),
         "statistics": {name: title(name) for name in LATENCIES},
         "figures": {name: name for name in LATENCIES},
-        "spreads": {"mean": "± one standard deviation of run means"},
+        "spreads": {"mean": RUN_MEANS},
         "with_excluded": every_run,
     }
 
@@ -290,11 +291,11 @@ def runs_used(page: CampaignPage) -> str:
 
 def _excluded_text(page: CampaignPage) -> str:
     """Which runs are excluded and why, in brackets, where that is one reason and few runs."""
-    texts = {run["exclusion_reason"] for run in page.excluded}
-    if len(texts) != 1 or len(page.excluded) > _MOST_NAMED or None in texts:
+    reasons = {tuple(exclusion.of_row(run)) for run in page.excluded}
+    if len(reasons) != 1 or () in reasons or len(page.excluded) > _MOST_NAMED:
         return ""
     names = (f"run {run['run']} of {page.labels[run['variant']]} at {rate_text(run['rate'])}" for run in page.excluded)
-    return f" ({listed(names)}: {texts.pop().rstrip('.')})"
+    return f" ({listed(names)}: {page.excluded[0]['exclusion_reason'].rstrip('.')})"
 
 
 def in_brief(page: CampaignPage) -> str:

@@ -11,9 +11,9 @@ from operator import itemgetter
 from typing import Any
 
 from loadstone import stats
-from loadstone.analysis.distributions import SHARES
+from loadstone.analysis.distributions import SHARES, is_lower_bound
 from loadstone.config.variants import Style, on_dark, on_light
-from loadstone.percentiles import ERRORS, LATENCIES, SHOWN_PERCENTILES
+from loadstone.percentiles import ERRORS, LATENCIES, PERCENTILES, SHOWN_PERCENTILES
 from loadstone.report import conclusions, findings
 from loadstone.report.conclusions import Conclusions, layers_in_order
 from loadstone.report.numbers import Unit, latency_text, rate_name, rounded, signed
@@ -23,6 +23,7 @@ Columns = dict[str, Any]
 
 _ENDS = {"value": "", "low": "_low", "high": "_high"}  # endings of the names of columns
 _WIDEST = 100
+OVER_TIME = {name: PERCENTILES[name] for name in ("p50", "p90")}  # of each time bin at one load
 _DECADES = 1.5
 
 
@@ -223,8 +224,8 @@ def _runs(found: Distributions, styles: Sequence[Style], unit: Unit, prefix: str
             "load": row["rate"],
             "run": name(row),
             "requests": row[f"{prefix}n_requests"],
-            "timeouts": row["n_timeouts"],
             "value": {figure: rounded(unit.of(row[f"{prefix}{figure}_ns"]), 4) for figure in LATENCIES},
+            "at_least": {figure: not prefix and _at_least(row, figure) for figure in LATENCIES},
         }
         for row in found.runs
     ]
@@ -250,17 +251,16 @@ def _time_bins(found: Distributions, styles: Sequence[Style], unit: Unit) -> Col
             "requests": [row["n_requests"] for row in own],
             "runs": max(row["n_runs"] for row in own),
             "value": {name: [rounded(unit.of(row[f"{name}_ns"]), 4) for row in own] for name in LATENCIES},
-            "at_least": {name: _at_least(own, name) for name in LATENCIES},
+            "at_least": {name: any(bounds := [_at_least(row, name) for row in own]) and bounds for name in LATENCIES},
         }
         for (rate, variant), own in groups.items()
     ]
     return columns(_in_order(rows, styles, "variant", "load"))
 
 
-def _at_least(bins: Sequence[Row], name: str) -> list[bool] | bool:
-    """Whether a bin's value is a lower bound, because requests timed out."""
-    values = [bool(row["n_timeouts"] if name == "mean" else row[f"{name}_censored"]) for row in bins]
-    return values if any(values) else False
+def _at_least(row: Row, name: str) -> bool:
+    """Whether a figure of a run or a time bin is a lower bound, because requests timed out."""
+    return bool(row["n_timeouts"] if name == "mean" else row[f"{name}_censored"])
 
 
 def _percentile_curves(found: Distributions, styles: Sequence[Style], unit: Unit) -> dict[str, dict[str, Any]]:
@@ -447,19 +447,19 @@ def resource_usage(found: Iterable[Row], styles: Sequence[Style], across: str = 
 
 
 def latency_over_time(found: Iterable[Row], styles: Sequence[Style], unit: Unit) -> Columns:
-    """Latency per bin of time since the start of the test; none of requests without known times."""
+    """Latency per bin of time since the start of the test: rows of ``time_bins.sql`` with the shares `OVER_TIME`."""
     rows = [
         {
             "variant": row["variant"],
             "phase": row["phase"],
-            "start": row["bin_start_s"],
-            "end": row["bin_start_s"] + row["bin_width_s"],
-            "time": row["bin_start_s"] + row["bin_width_s"] / 2,
+            "start": row["from_s"],
+            "end": row["to_s"],
+            "time": (row["from_s"] + row["to_s"]) / 2,
             "requests": row["n_requests"],
-            "value": {name: unit.of(row[f"{name}_ns"]) for name in ("p50", "p90")},
+            "value": dict(zip(OVER_TIME, map(unit.of, row["percentiles_ns"]), strict=True)),
+            "at_least": {name: is_lower_bound(row, share) for name, share in OVER_TIME.items()},
         }
         for row in found
-        if row["bin_start_s"] is not None
     ]
     return columns(_in_order(rows, styles, "variant", "time"))
 
@@ -469,11 +469,11 @@ def latency_over_time(found: Iterable[Row], styles: Sequence[Style], unit: Unit)
 _NOTE_LINES, _LONGEST_NOTE = 3, 60
 
 
-def history(points: Sequence[Row], level_text: Callable[[Row], str]) -> dict[str, Columns]:
+def history(points: Sequence[Row], level_text: Callable[[Row], str], unit: str) -> dict[str, Columns]:
     """Figures of a variant over time on one host, at one load and of one statistic, and where their level changes.
 
     `points` are in the order of time, with a place for ``variant``, which is a way of measuring; `level_text` gives
-    the value of a row's level with its unit.
+    the value of a row's level, in `unit`.
     """
     points = sorted(points, key=lambda row: row["variant"])
     dated = [row["at"] for row in points if row["at"] is not None]
@@ -484,7 +484,7 @@ def history(points: Sequence[Row], level_text: Callable[[Row], str]) -> dict[str
         last = before.get((row["variant"], row["level"] - 1))
         if not row["change"] or last is None or row["at"] is None:
             continue
-        note, levels = row["note"], f"{level_text(last).rpartition(' ')[0]} to {level_text(row)}"
+        note, levels = row["note"], f"{level_text(last)} to {level_text(row)} {unit}"
         changes.append(
             {
                 "variant": row["variant"],

@@ -101,8 +101,9 @@ class ChartedPage:
             ],
             "made_by": f"Made by Loadstone {__version__}",
             "matrix": {
-                "caption": f"{label(matrix['shown'])} relative to {', '.join(matrix['baselines'])}, with "
-                f"{context['verdict_confidence']} intervals, by load in {self.load_unit}",
+                "caption": f"{label(matrix['shown'])} relative to {', '.join(matrix['baselines'])}"
+                + (f", with {context['verdict_confidence']} intervals" if matrix["has_intervals"] else "")
+                + f", by load in {self.load_unit}",
                 "rates": matrix["rates"],
                 "variants": [self.labels[name] for name in matrix["variants"]],
                 "shown": matrix["shown"],

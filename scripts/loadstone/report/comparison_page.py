@@ -32,6 +32,7 @@ from loadstone.report.charted_page import ChartedPage
 from loadstone.report.conclusions import Notice
 from loadstone.report.numbers import (
     LOAD_MODELS,
+    RUN_MEANS,
     SHOWN,
     counted,
     distinct,
@@ -53,8 +54,8 @@ STATISTICS = {
     **{name: label(name) for name in SHOWN_PERCENTILES},
 }
 SPREADS = {
-    "summaries": "± one standard deviation of run means",
-    "raw": "± one standard deviation of all requests",
+    "summaries": RUN_MEANS,
+    "raw": {"name": "± one standard deviation of all requests", "of_runs": False},
 }
 ERRORS = {
     "503": "HTTP status code 503",
@@ -125,7 +126,7 @@ def gather(
             "fits": fits_context(
                 list(fit_all(comparison, valid, queries.connection, confidence)),
                 naming.of_variant,
-                load_unit(run["load_model"] for run in selection.valid),
+                {run["load_model"] for run in selection.valid},
             ),
             "meanings": reported_section.meanings(queries, valid),
         },
@@ -222,13 +223,6 @@ def context(page: ComparisonPage) -> dict[str, Any]:
     return found
 
 
-def _first_statistic(page: ComparisonPage) -> str:
-    """The statistic that the page shows first: the median, unless only means of runs were reported."""
-    if any(row["p50_ns"] is not None for row in page.drawn) or not page.drawn:
-        return "p50"
-    return next(iter(statistics(page)))
-
-
 def statistics(page: ComparisonPage) -> dict[str, str]:
     """The statistics that any row has."""
     columns = {"summaries": "vegeta_summaries_mean_ns", "raw": "all_raw_data_mean_ns"}
@@ -311,9 +305,10 @@ def script_data(page: ComparisonPage) -> dict[str, Any]:
     )
     data = page.shared_data(page.comparison.id, page.distributions.rates, across_load)
     data["charts"]["fit"] = [chart_rows.fit(fit["line"], fit["runs"], page.styles) for fit in fits]
+    only_means = page.drawn and all(row["p50_ns"] is None for row in page.drawn)
     return data | {
         "fits": [{"result": fit["result"], "axes": fit["axes"]} for fit in fits],
-        "statistic": _first_statistic(page),
+        "statistic": next(iter(named)) if only_means else "p50",
         "statistics": named,
         # Both means are averages of the same runs: single runs and conclusions have one mean.
         "figures": {name: "mean" if name in SPREADS else name for name in named},
@@ -344,10 +339,10 @@ def _notices(page: ComparisonPage) -> Iterator[Notice]:
     """What a comparison allows, and what its loads and clocks do not allow to conclude."""
     for name in sorted(page.comparison.allow):
         yield Notice(
-            _capitalized(ALLOWANCES[name].partition(";")[0]),
-            f"This comparison explicitly allows what is not compared by default: {ALLOWANCES[name]}.",
+            _capitalized(ALLOWANCES[name][0]),
+            f"This comparison explicitly allows what is not compared by default: {'; '.join(ALLOWANCES[name])}.",
         )
-    if " or " in page.load_unit:
+    if len({run["load_model"] == "closed" for run in page.runs}) == 2:
         yield Notice(
             "The load is users in some series, requests/s in others",
             "The load is a number of users in some series and requests/s in others, as the names of the series say. "
@@ -371,18 +366,19 @@ def _notices(page: ComparisonPage) -> Iterator[Notice]:
 _BAND_POINTS = 26
 
 
-def fits_context(fitted: Sequence[Fitted], names: Callable[[str], str], load_unit: str) -> list[dict[str, Any]]:
+def fits_context(fitted: Sequence[Fitted], names: Callable[[str], str], models: set[str]) -> list[dict[str, Any]]:
     """Title, sentences and evidence of each line for ``fits.html``, and its chart's data.
 
-    `names` maps a variant to its series.
+    `names` maps a variant to its series, `models` are the load models of the runs.
     """
+    unit = load_unit(models)
     return [
         {
-            "title": _capitalized(f"{_what(each)} by {_across(each, load_unit)}"),
-            "result": _sentence(each, load_unit) if each.line else "",
+            "title": _capitalized(f"{_what(each)} by {_across(each, unit)}"),
+            "result": _sentence(each, load_unit(models, one=True)) if each.line else "",
             "problem": each.problem,
-            "evidence": _evidence(each, load_unit),
-            "axes": (_capitalized(_across(each, load_unit)), f"{_capitalized(_what(each))} ({each.fit.unit})"),
+            "evidence": _evidence(each, unit),
+            "axes": (_capitalized(_across(each, unit)), f"{_capitalized(_what(each))} ({each.fit.unit})"),
             "line": list(_band(each)),
             "runs": [
                 {
@@ -425,16 +421,13 @@ def _across(each: Fitted, load_unit: str) -> str:
     return f"load ({load_unit})" if each.fit.x == "rate" else f"number of {each.fit.x}"
 
 
-def _one(each: Fitted, load_unit: str) -> str:
-    """The singular of x: ``pod`` for ``pods``."""
-    name = load_unit if each.fit.x == "rate" else each.fit.x
-    if name == "requests/s":
-        return "request/s"
+def _one_of_label(name: str) -> str:
+    """The singular of a label: ``pod`` for ``pods``."""
     return name[:-1] if name.endswith("s") and not name.endswith("ss") else name
 
 
-def _sentence(each: Fitted, load_unit: str) -> str:
-    line, unit, one = each.line, each.fit.unit, _one(each, load_unit)
+def _sentence(each: Fitted, one_load: str) -> str:
+    line, unit, one = each.line, each.fit.unit, one_load if each.fit.x == "rate" else _one_of_label(each.fit.x)
     assert line is not None
     between = numbers.interval(line.slope_low, line.slope_high, _number)
     slope = f"{_number(line.slope)} {unit} per {one}, {share(line.confidence)} interval {between}"
@@ -448,18 +441,20 @@ def _number(value: float) -> str:
     return significant(value).replace("-", "−")
 
 
+_FITTED_FROM = {"reported": "the tools' reports", "requests": "their requests"}
+
+
 def _evidence(each: Fitted, load_unit: str) -> str:
     xs = sorted({point.x for point in each.points})
     if not xs:
         return ""
     loads = listed([rate_text(rate) for rate in sorted({point.rate for point in each.points})])
-    evidence = joined({"reported": "the tools' reports"}.get(point.evidence, point.evidence) for point in each.points)
+    evidence = joined(_FITTED_FROM.get(point.evidence, point.evidence) for point in each.points)
     at = f"at {loads} {load_unit}"
     where = at if each.fit.x == "rate" else f"with {listed([f'{x:g}' for x in xs])} {each.fit.x}, {at}"
     student = f"(Student's t, {len(each.points) - 2} degrees of freedom)"
     band = f" The band is the {share(each.line.confidence)} interval of the line {student}." if each.line else ""
-    figure = "such a figure" if each.fit.of in ("cpu", "memory") else "such a figure in a report of its tool"
-    missing = figure if each.fit.x == "rate" else f"a number of {each.fit.x} or {figure}"
+    missing = "such a figure" if each.fit.x == "rate" else f"a number of {each.fit.x} or such a figure"
     left = f"; {counted(each.n_left_out, 'run')} without {missing} excluded" if each.n_left_out else ""
     return (
         f"Least squares over {counted(len(each.points), 'run')} {where}, each one point, from {evidence}{left}.{band}"
@@ -479,9 +474,9 @@ def build_comparison(
 
     `campaigns` are those of its own that the archive holds.
     """
-    part = site_layout.Part(reports, f"comparisons/{comparison.id}").begin()
-    confidence = float(options.get("confidence", 0.95))
     folder = f"comparisons/{comparison.id}"
+    part = site_layout.Part(reports, folder).begin()
+    confidence = float(options.get("confidence", 0.95))
     with querying(tables, list(campaigns)) as queries:
         page = gather(queries, comparison, campaigns, variants, confidence)
         settings = series_data.settings(variants, comparison.app, confidence)

@@ -11,7 +11,7 @@ from typing import Any
 
 from loadstone.analysis import reasons
 from loadstone.analysis.caveats import ACCOUNTED_FOR, CAVEATS, CONFOUNDING, SERIOUS, WEIGHTS
-from loadstone.analysis.caveats.base import LIMITS
+from loadstone.analysis.caveats.base import ITEMS, LIMITS
 from loadstone.config.variants import Style
 from loadstone.percentiles import ERRORS, STATISTICS, label
 from loadstone.readers import load_generators
@@ -279,13 +279,13 @@ def _extent(rows: Sequence[Row], name: reasons.Naming, n_cells: int) -> str:
     """
     first, *others = rows
     n, n_of, cells = first["n"], first["n_of"], first["cells"]
-    of_what = "loads" if first["counted"] == "rates" else str(first["counted"])
-    text = f"{n:,} of {counted(n_of, of_what.removesuffix('s'))}" if n < n_of else f"all {of_what}"
+    item = ITEMS[first["counted"]]
+    text = f"{n:,} of {counted(n_of, item)}" if n < n_of else f"all {item}s"
     where = [name(first["variant"])] if first["variant"] is not None else []
     if first["rate"] is not None:
         unit = load_unit(cell["load_model"] for cell in cells)
         where.append(at([first["rate"]], [first["rate"]], unit))
-    if not where and of_what == "runs" and len(cells) < n_cells:
+    if not where and first["counted"] == "runs" and len(cells) < n_cells:
         where = [f"in {counted(len(cells), 'cell')}"]
     found = ", ".join(filter(None, (text, " ".join(where))))
     return f"{found}; {len(others):,} more" if others else found

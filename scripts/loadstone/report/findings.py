@@ -349,7 +349,8 @@ def matrix(
 ) -> dict[str, Any]:
     """Verdicts by variant (rows) and load (columns): of the leading statistic, and of all others for the page's script.
 
-    ``cells`` has by statistic a list per variant with a cell per load: verdict, size, interval, mark, value.
+    ``cells`` has by statistic a list per variant with a cell per load: verdict, size, interval, mark, value; None where
+    there is neither a value nor a difference.
     ``baseline_cells`` has a list per baseline: value, interval (of the page's `cells`). Empty without effects.
     """
     labels = {style.name: style.label for style in styles}
@@ -373,7 +374,8 @@ def matrix(
 
     def cell(variant: str, statistic: str, rate: float) -> list[Any] | None:
         each = found.get((variant, statistic, rate))
-        return _matrix_cell(each, value(variant, statistic, rate)) if each else None
+        text = value(variant, statistic, rate)
+        return _matrix_cell(each, text) if each and (text or each.ratio is not None) else None
 
     def baseline_cell(baseline: str, statistic: str, rate: float) -> list[str]:
         each, row = at.get((baseline, statistic, rate)), own.get((baseline, rate))
@@ -390,6 +392,7 @@ def matrix(
         "baseline_cells": {
             name: [[baseline_cell(each, name, rate) for rate in rates] for each in baselines] for name in statistics
         },
+        "has_intervals": any(each.bounds for each in found.values() if not each.is_of_failures),
         "failures_differ": any(each.verdict in (MORE, FEWER) for each in found.values()),
         "caveats": caveats(found.values()),
         "one_of_many": max((each.row["n_compared"] or 0 for each in found.values() if each.is_one_of_many), default=0),

@@ -118,7 +118,7 @@ def _generator(cells: Sequence[Described], recorded: Sequence[RunRecord]) -> Ite
     yield "Kubernetes", joined(record.server_version for record in recorded)
     yield "Protocol", joined(_PROTOCOLS.get(str(name), name) for record in recorded if (name := record.protocol))
     yield "Redacted", joined(_redacted(cells, recorded))
-    yield "TLS", joined(record.tls and record.tls.partition(", certificate")[0] for record in recorded)
+    yield "TLS", joined(record.cipher_suite for record in recorded)
 
 
 def _redacted(cells: Sequence[Described], recorded: Sequence[RunRecord]) -> Iterator[str]:

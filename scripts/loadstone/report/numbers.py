@@ -297,6 +297,9 @@ def incomplete(held: Row, *, has_failed: bool) -> str:
     return "interrupted" if held["planned_collected"] else "no run collected yet"
 
 
+# What an interval on a chart is, where it is none of confidence; `of_runs`: it needs several runs.
+RUN_MEANS = {"name": "± one standard deviation of run means", "of_runs": True}
+
 LOAD_MODELS = {
     "open": "open: requests sent on a schedule",
     "closed": "closed: each user waits for each response",

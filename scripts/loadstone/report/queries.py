@@ -83,9 +83,11 @@ class Queries:
         return self.rows(name, files=self._requests_files, **values) if self._requests_files else []
 
     def read_requests(self, rates: Sequence[float]) -> bool:
-        """Make the temporary table `page_requests` of some rates; False where the campaigns have no requests."""
+        """Make the temporary tables `page_requests` and `timed_requests` of some rates; False without any requests."""
         if self._requests_files:
-            self.connection.execute(sql.load("page_requests"), {"files": self._requests_files, "rates": rates})
+            values = {"files": self._requests_files, "rates": rates}
+            self.connection.execute(sql.load("page_requests"), values)
+            self.connection.execute(sql.load("timed_requests"), values | {"every_phase": True})
         return bool(self._requests_files)
 
 

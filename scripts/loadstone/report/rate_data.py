@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from loadstone import sql, stats
-from loadstone.analysis.distributions import is_lower_bound
+from loadstone.analysis import distributions
 from loadstone.archive.durable import sha256_of
 from loadstone.config.variants import Style
 from loadstone.percentiles import PERCENTILES, label
@@ -26,19 +26,21 @@ REQUESTS_PER_BIN = 20
 POINTS = 2000
 SEQUENCE_BINS = 150
 HISTOGRAM_BINS = 40
-_REQUESTS = 500_000  # read at once: 50 MB
+_REQUESTS = 500_000  # read at once: 70 MB
 # Hundredths, then finer steps in the tail.
 SHARES = [hundredth / 100 for hundredth in range(100)] + [0.992, 0.994, 0.996, 0.998, 0.999, 0.9995, 0.9999, 1.0]
 
 # Figures of a run, and their names in the run inspector.
 _FIGURES = {"mean": "Mean", "min": "Minimum", **{name: label(name) for name in PERCENTILES}, "max": "Maximum"}
 _Run = tuple[float, str, str, int]  # rate, variant, folder and number
-_MADE_BY = (chart_rows, numbers, resources_section, run_findings)
+_MADE_BY = (distributions, chart_rows, numbers, resources_section, run_findings)
 _QUERIES = (
     "measured_requests",
     "selected_runs",
+    "run_figures",
+    "timed_requests",
+    "time_bins",
     "page_requests",
-    "page_over_time",
     "page_run_numbers",
     "page_run_points",
     "page_run_bins",
@@ -111,7 +113,8 @@ def gather(
     """
     over_time, runs = [], {}
     if queries.read_requests(rates):
-        over_time = queries.rows("page_over_time", bins=TIME_BINS, per_bin=REQUESTS_PER_BIN)
+        shares = list(chart_rows.OVER_TIME.values())
+        over_time = queries.rows("time_bins", bins=TIME_BINS, per_bin=REQUESTS_PER_BIN, shares=shares)
         runs = _runs(queries, unit, {rate: run_findings.of_rate(findings, rate, unit) for rate in rates})
     usage = resources_section.over_time(queries, rates)
     return {
@@ -137,10 +140,7 @@ def _runs(
     queries: Queries, unit: Unit, known: Mapping[float, Mapping[tuple[str, str, int], Mapping[str, Any]]]
 ) -> dict[_Run, dict[str, Any]]:
     found: dict[_Run, dict[str, Any]] = {}
-    shares = list(PERCENTILES.values())
-    for row in queries.rows("page_run_numbers", shares=SHARES, percentiles=shares):
-        values = {name: row.get(f"{name}_ns") for name in _FIGURES}
-        values |= dict(zip(PERCENTILES, row["percentiles_ns"], strict=True))
+    for row in queries.rows("page_run_numbers", shares=SHARES):
         found[_key(row)] = {
             "variant": row["variant"],
             "folder": row["variant_dir"],
@@ -148,11 +148,11 @@ def _runs(
             "requests": row["n_requests"],
             "success": row["success"],
             "exclusion_reason": row["exclusion_reason"],
-            "figures": {name: unit.of(values[name]) for name in _FIGURES if _supported(name, row["n_requests"])},
+            "figures": {name: unit.of(row[f"{name}_ns"]) for name in _FIGURES if row[f"{name}_ns"] is not None},
             "at_least": [name for name in _FIGURES if _is_lower_bound(row, name)],
             "bins": [],
             **known[row["rate"]].get(_key(row)[1:], {}),
-            "cdf": [unit.of(latency) for latency in row["latencies_ns"]],
+            "cdf": [unit.of(latency) for latency in row["curve_ns"]],
         }
     for row in queries.rows("page_run_points", points=POINTS):
         found[_key(row)]["points"] = {
@@ -162,7 +162,7 @@ def _runs(
         }
     for row in queries.rows("page_run_bins", points=POINTS, bins=SEQUENCE_BINS):
         latencies = [unit.of(row[f"{name}_ns"]) for name in ("min", "p50", "p99", "max")]
-        latencies[2] = latencies[2] if _supported("p99", row["n_requests"]) else None
+        latencies[2] = latencies[2] if stats.estimable(row["n_requests"], PERCENTILES["p99"]) else None
         found[_key(row)]["bins"].append([row["first_seq"], row["last_seq"], row["n_failed"], *latencies])
     for row in queries.rows("page_run_histogram", bins=HISTOGRAM_BINS):
         found[_key(row)]["histogram"] = {
@@ -176,13 +176,7 @@ def _runs(
 
 def _is_lower_bound(row: Row, figure: str) -> bool:
     """Whether a figure of a run is among its requests that timed out, whose latency may have been longer."""
-    if figure in PERCENTILES:
-        return is_lower_bound(row, PERCENTILES[figure])
-    return bool(row["n_timeouts"]) and (figure != "min" or not row["known"])
-
-
-def _supported(figure: str, requests: int) -> bool:
-    return figure not in PERCENTILES or stats.estimable(requests, PERCENTILES[figure])
+    return bool(row["n_timeouts"] if figure in ("mean", "max") else row[f"{figure}_censored"])
 
 
 def _sequence(numbers: list[int]) -> list[int] | int:

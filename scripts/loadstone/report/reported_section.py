@@ -63,7 +63,7 @@ def gather(
     rows = [row for row in runs if row["shown"]]
     raw: dict[tuple[Any, ...], list[Row]] = {}
     if any(row["evidence"] == "raw" for row in rows):
-        for row in queries.rows_of_requests("page_reported_raw", coarse_ns=COARSE_NS):
+        for row in queries.rows_of_requests("page_reported_raw"):
             raw.setdefault(run_key(row), []).append(row)
     histograms = any(row["evidence"] == "histogram" for row in rows)
     bounds = queries.rows("page_histograms", shown=_BOUNDS) if histograms else []
@@ -128,8 +128,7 @@ def _lines(row: Row, raw: Sequence[Row], unit: Unit) -> Iterator[dict[str, Any]]
 
 def _unsupported_in(figures: Row) -> list[str]:
     """Percentiles that a run's requests are too few for."""
-    known = ((name, probability) for name, probability in _PERCENTILES.items() if figures[name] is not None)
-    return [name for name, probability in known if not stats.estimable(figures["requests"], probability)]
+    return [name for name, share in _PERCENTILES.items() if not stats.estimable(figures["requests"], share)]
 
 
 def _unsupported(lines: Sequence[Mapping[str, Any]]) -> Iterator[str]:

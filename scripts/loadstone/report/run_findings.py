@@ -139,7 +139,7 @@ def shape_text(row: Row, unit: Unit) -> str:
 def late_text(row: Row, unit: Unit) -> str:
     """The send lag of a run that was sent late, and the limit."""
     lag, limit = (f"{significant(unit.of(row[name]))} {unit.symbol}" for name in ("judged_lag_ns", "lag_limit_ns"))
-    return f"sent late: {PERCENTILE_NAMES[row['judged_by']].removeprefix('the ')} of the send lag {lag}, limit {limit}"
+    return f"sent late: {PERCENTILE_NAMES[row['judged_by']]} of the send lag {lag}, limit {limit}"
 
 
 def busy_text(record: RunRecord) -> Iterator[str]:
@@ -213,7 +213,7 @@ _EVIDENCE: dict[str, Callable[[Row, Unit], str]] = {
 def generators_context(queries: Queries) -> dict[str, Any]:
     """The variables of ``senders.html``."""
     rows = queries.rows("page_senders")
-    processes = [row["place"] for row in rows if (row["place"] or "").startswith("process ")]
+    processes = [row["place"] for row in rows if row["process"] is not None]
     return {
         "senders": rows[:SHOWN],
         "n_senders": len(rows),

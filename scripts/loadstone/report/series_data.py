@@ -26,6 +26,8 @@ from loadstone.percentiles import ERRORS, MEAN, PERCENTILES, label
 from loadstone.report import numbers
 from loadstone.report.numbers import Row, Unit, rate_name
 from loadstone.report.output import as_json, write_text
+from loadstone.tables import exclusion
+from loadstone.tables.exclusion import Exclusion
 from loadstone.text import load_unit, rate_text
 
 STATISTICS = {name: label(name) for name in (MEAN, *PERCENTILES, ERRORS)}
@@ -169,13 +171,13 @@ def _without_runs(scope: Scope, labels: Mapping[str, str]) -> Iterator[dict[str,
             about = {"variant": each.variant, "label": labels.get(each.variant, each.variant)}
             yield about | _load(each.rate, each.way[0]) | {"why": "its runs have neither replicates nor a report"}
     known = {(each.rate, each.variant) for each in scope.series}
-    reasons_of: dict[tuple[float, str, str], Counter[str]] = defaultdict(Counter)
+    reasons_of: dict[tuple[float, str, str], Counter[tuple[Exclusion, ...]]] = defaultdict(Counter)
     for run in scope.excluded:
         if (run["rate"], run["variant"]) not in known:
             key = run["rate"], run["variant"], run["load_model"]
-            reasons_of[key][run.get("exclusion_reason") or "no reason recorded"] += 1
+            reasons_of[key][tuple(exclusion.of_row(run))] += 1
     for (rate, variant, load_model), found in reasons_of.items():
-        why = "; ".join(sorted(found))
+        why = "; ".join(sorted(exclusion.text(each) or "no reason recorded" for each in found))
         none = f"none of its {found.total():,} runs is" if found.total() > 1 else "its only run is not"
         yield {
             "variant": variant,

@@ -18,7 +18,7 @@ from loadstone.config.comparisons import Comparison
 from loadstone.config.variants import Style, Variants
 from loadstone.report import conclusions, findings
 from loadstone.report.findings import Finding
-from loadstone.report.numbers import LOAD_MODELS, change_text, counted, distinct, incomplete, minute, moment
+from loadstone.report.numbers import change_text, counted, distinct, incomplete, minute, moment
 from loadstone.report.output import write_text
 from loadstone.report.queries import Queries, Row
 from loadstone.report.site_layout import INDEX, slug
@@ -92,7 +92,7 @@ def _entry(
         "labels": {style.name: style.label for style in styles},
         "loads": _loads(row["rates"] if row else [], load_unit(models)),
         "load_unit": load_unit(models),
-        "load_models": [LOAD_MODELS.get(model, model).partition(":")[0] for model in models],
+        "load_models": models,
         "cells": own,
         "counts": counts,
     }

@@ -44,6 +44,10 @@ class VariantHistory:
         return sorted(found.values(), key=lambda row: (row["started_at"] is None, _moment(row), row["host"]))
 
     @cached_property
+    def load_unit(self) -> str:
+        return load_unit(row["load_model"] for row in self.rows)
+
+    @cached_property
     def hosts(self) -> list[str]:
         """Those with the most figures first."""
         return [host for host, _ in Counter(row["host"] for row in self.rows).most_common()]
@@ -90,13 +94,13 @@ def context(page: VariantHistory, variants: Variants) -> dict[str, Any]:
     return {
         "title": f"{style.label} over time",
         "heading": f"{style.label} over time",
-        "lead": _lead(page, loads, _load_unit(ways)),
+        "lead": _lead(page, loads),
         "app": page.app,
         "variant": page.variant,
         "styles": styles,
         "statistics": {name: label(name) for name in STATISTICS},
         "unit": unit,
-        "load_unit": _load_unit(ways),
+        "load_unit": page.load_unit,
         "rates": [(rate_name(rate), rate_text(rate)) for rate in loads],
         "hosts": [(host, host) for host in page.hosts],
         "found": _found(changes, page, unit),
@@ -116,7 +120,7 @@ def entry(page: VariantHistory, variants: Variants) -> dict[str, Any]:
         "style": style,
         "from_to": _from_to(page.campaigns),
         "rates": span(row["rate"] for row in page.rows),
-        "load_unit": _load_unit({row["way"] for row in page.rows}),
+        "load_unit": page.load_unit,
         "n_changes": len({(row["host"], row["timestamp"]) for row in page.changes}),
         "last_change": next((moment(row["timestamp"]) for row in page.changes), None),
     }
@@ -132,14 +136,16 @@ def script_data(page: VariantHistory, styles: Sequence[Style], unit: Unit, loads
     history: dict[str, dict[str, dict[str, Any]]] = {}
     for (host, load, statistic), rows in groups.items():
         points = [_point(row, ways, unit) for row in rows]
-        level_text = partial(_level_text, statistic=statistic, steps=list(steps.values()), unit=unit)
-        history.setdefault(host, {}).setdefault(load, {})[statistic] = chart_rows.history(points, level_text)
+        is_share = statistic == ERRORS
+        level_text = partial(_level_text, steps=[None if is_share else step for step in steps.values()])
+        found = chart_rows.history(points, level_text, "%" if is_share else unit.symbol)
+        history.setdefault(host, {}).setdefault(load, {})[statistic] = found
     return {
         "folder": page.slug,
         "unit": unit.symbol,
         "step": None,
         "steps": list(steps.values()),
-        "load_unit": _load_unit(ways),
+        "load_unit": page.load_unit,
         "variants": chart_rows.variants(styles),
         "rates": [rate_name(rate) for rate in loads],
         "rate": _first_load(page),
@@ -167,12 +173,10 @@ def _point(row: Row, ways: Mapping[str, int], unit: Unit) -> Row:
     }
 
 
-def _level_text(point: Row, *, statistic: str, steps: Sequence[list[float] | None], unit: Unit) -> str:
-    """The value of a point's level with its unit; `steps` are by the point's way of measuring."""
+def _level_text(point: Row, *, steps: Sequence[list[float] | None]) -> str:
+    """The value of a point's level; `steps` of latencies are by the point's way of measuring."""
     step, value = steps[point["variant"]], point["level_value"]
-    if statistic == ERRORS:
-        return f"{significant(value)} %"
-    return f"{f'{value:.{int(step[1])}f}' if step else significant(value)} {unit.symbol}"
+    return f"{value:.{int(step[1])}f}" if step else significant(value)
 
 
 def _step(rows: Sequence[Row], way: str, unit: Unit) -> list[float] | None:
@@ -234,20 +238,20 @@ def _found(changes: Sequence[Row], page: VariantHistory, unit: Unit) -> str:
     n_changed = len({_series(row) for row in changes})
     shown = _change(last, unit, page)
     size = f"{shown['from_to']} ({shown['by']})" if shown["by"] else shown["from_to"]
+    load = f"{rate_text(last['rate'])} {load_unit([last['load_model']])}"
     return (
         f"The level changed in {n_changed:,} of {n_series:,} histories, one per load and statistic{unsure}. Last: "
-        f"{label(last['statistic']).lower()} at {rate_text(last['rate'])} {_load_unit([last['way']])}, from {size}, "
-        f"on {moment(last['timestamp'])}."
+        f"{label(last['statistic']).lower()} at {load}, from {size}, on {moment(last['timestamp'])}."
     )
 
 
-def _lead(page: VariantHistory, loads: Sequence[float], unit: str) -> str:
+def _lead(page: VariantHistory, loads: Sequence[float]) -> str:
     if not page.rows:
         return f"No campaign of {page.app} has a figure of this variant: figures need valid runs."
     campaigns = page.campaigns
     return (
         f"{page.app}: {counted(len(campaigns), 'campaign')} on {counted(len(page.hosts), 'host')}, "
-        f"{_from_to(campaigns)}, at {span(loads)} {unit}."
+        f"{_from_to(campaigns)}, at {span(loads)} {page.load_unit}."
     )
 
 
@@ -255,10 +259,6 @@ def _from_to(campaigns: Sequence[Row]) -> str:
     known = [moment for row in campaigns if (moment := parse_timestamp(row["timestamp"]))]
     days = [f"{each.day} {each:%B %Y}" for each in (*known[:1], *known[-1:])]
     return " to ".join(dict.fromkeys(days)) or "at no known time"
-
-
-def _load_unit(ways: Any) -> str:
-    return load_unit(way.partition(" load")[0] for way in ways)  # as `history.way_text` begins
 
 
 def _series(row: Row) -> tuple[Any, ...]:

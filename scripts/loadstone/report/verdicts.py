@@ -128,7 +128,7 @@ def _summary(group: _Group) -> tuple[str, str]:
     text += _size(first, by_kind[first], group)
     brief = {_MIXED: "slower in some figures, faster in others", EQUIVALENT: within}
     text += "".join(f"; {brief.get(kind, kind)} {where[kind]}{_size(kind, by_kind[kind], group)}" for kind in others)
-    return first.partition(" ")[0], " ".join((f"{text}.", *failures))
+    return SLOWER if first == _MIXED else first, " ".join((f"{text}.", *failures))
 
 
 def _verdict_of_load(kinds: set[str | None]) -> str:

@@ -1,4 +1,4 @@
--- One row per stream of a cell: the measured requests of its valid runs, pooled.
+-- One row per stream of a cell: the measured requests of its valid runs, pooled, or of all its runs ($with_excluded).
 --
 -- Requests are those of measured_requests.sql, in $files, limited to $stream if it is not null. Figures affected by
 -- requests that timed out are lower bounds. Runs may be of several campaigns (a row of comparisons).
@@ -11,7 +11,7 @@
 -- Sums over runs are in a fixed order, so that the same data give the same figures to the last digit.
 WITH tested AS (
     SELECT stream, host, timestamp, variant_dir, run, code, ok, error_class, latency_ns
-    FROM measured_requests($files)
+    FROM measured_requests($files, with_excluded := $with_excluded)
     WHERE $stream IS NULL OR stream = $stream
 ),
 

@@ -2,8 +2,8 @@
 -- `valid_runs` (app, host, timestamp, variant, rate, variant_dir, run) selects the runs.
 --
 -- $of is cpu or memory: the mean usage of $name, a namespace or process or TOTAL, over its samples (millicores, MiB)
---     or, without samples, as printed in a table of namespaces. Otherwise a latency (ns) as reported by the tool: min,
---     mean, p50, p75, p90, p95, p99, p999 or max.
+--     or, without samples, as printed in a table of namespaces. Otherwise a latency (ns): min, mean, p50, p75, p90, p95,
+--     p99, p999 or max, of the run's requests (table run_figures) or, for a run without requests, as reported by the tool.
 WITH
 used AS (
     SELECT
@@ -25,9 +25,18 @@ printed AS (
     GROUP BY ALL
 ),
 
-reported AS (
+latencies AS (
+    SELECT 'requests' AS evidence, * FROM run_figures
+    UNION ALL BY NAME
+    SELECT 'reported' AS evidence, *
+    FROM summaries
+    ANTI JOIN run_figures USING (app, host, timestamp, variant_dir, rate, run)
+    WHERE stream = 'main' AND preferred
+),
+
+measured AS (
     SELECT
-        app, host, timestamp, variant_dir, rate, run,
+        app, host, timestamp, variant_dir, rate, run, evidence,
         CASE $of
             WHEN 'min' THEN min_ns
             WHEN 'mean' THEN mean_ns
@@ -38,18 +47,17 @@ reported AS (
             WHEN 'p99' THEN p99_ns
             WHEN 'p999' THEN p999_ns
             WHEN 'max' THEN max_ns
-        END AS value,
-        'reported' AS evidence
-    FROM summaries
-    WHERE stream = 'main' AND preferred AND $of NOT IN ('cpu', 'memory')
+        END AS value
+    FROM latencies
+    WHERE $of NOT IN ('cpu', 'memory')
 ),
 
 found AS (
     SELECT * FROM used
     UNION ALL
     SELECT * FROM printed ANTI JOIN used USING (app, host, timestamp, variant_dir, rate, run)
-    UNION ALL
-    SELECT * FROM reported
+    UNION ALL BY NAME
+    SELECT * FROM measured
 )
 
 SELECT host, timestamp, variant, rate, variant_dir, run, value, evidence

@@ -1,9 +1,10 @@
 -- One row per series of a comparison (a variant at one load, measured in one way) by the method "vegeta-summaries": the
 -- report of each run gives one value; mean and standard deviation (ddof 0) are over runs, with equal weights in all
--- campaigns.
+-- campaigns. It is the only latency figure that reports give although there are requests, because older publications
+-- used it; all other columns of a comparison are of requests.
 --
 -- `valid_runs` (app, host, timestamp, rate, variant_dir, run, series) selects the runs. `derived` has rows like those
--- of `summaries` for runs without one; it is empty unless the comparison allows that.
+-- of `summaries`, of the requests of runs without one; it is empty unless the comparison allows `evidence`.
 -- error_fraction is 1 - success, and success covers codes 200 to 399. The other fractions are of code 503, code 0 (no
 -- complete answer), and all codes but 200, 503 and 0, so they need not add up to it. They are null for reports without
 -- codes.

@@ -8,7 +8,7 @@
 -- up by cause, in rows without code and message. n_texts: the number of messages of a row.
 WITH failed AS (
     SELECT stream, run, code, answered_by, left(coalesce(error, ''), 1000) AS message, count(*) AS n
-    FROM measured_requests($files)
+    FROM measured_requests($files, with_excluded := true)
     WHERE error_class IS NOT NULL
     GROUP BY stream, run, code, answered_by, message
 ),

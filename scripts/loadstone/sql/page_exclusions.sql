@@ -1,8 +1,8 @@
--- One row per campaign and reason: the excluded runs. examples names the first few; `shown` is true for those with
+-- One row per campaign and reason (codes with values): the excluded runs. examples names the first few; `shown` is true for those with
 -- single requests, which the campaign's page can show in the run inspector.
 SELECT
     app, host, timestamp,
-    coalesce(exclusion_reason, 'no reason recorded') AS reason,
+    coalesce(any_value(exclusion_reason), 'no reason recorded') AS reason,
     count(*) AS n_runs,
     list(
         {'rate': rate, 'variant': variant, 'run': run, 'shown': evidence = 'raw' AND coalesce(requests, 0) > 0}
@@ -10,5 +10,5 @@ SELECT
     )[1:$shown] AS examples
 FROM runs
 WHERE excluded
-GROUP BY ALL
+GROUP BY app, host, timestamp, exclusions
 ORDER BY app, host, timestamp, n_runs DESC, reason;

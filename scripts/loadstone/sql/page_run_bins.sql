@@ -4,7 +4,6 @@ WITH
 extents AS (
     SELECT rate, variant, variant_dir, run, min(seq) AS first_seq, max(seq) - min(seq) + 1 AS span
     FROM page_requests
-    WHERE measured
     GROUP BY rate, variant, variant_dir, run
     HAVING count(*) > $points
 )
@@ -21,6 +20,5 @@ SELECT
     max(latency_ns) AS max_ns
 FROM page_requests
 JOIN extents USING (rate, variant, variant_dir, run)
-WHERE measured
 GROUP BY rate, variant, variant_dir, run, bin
 ORDER BY rate, variant, variant_dir, run, bin;

@@ -1,5 +1,4 @@
--- One row per run (measured requests of page_requests): two histograms of its latency with at most $bins
--- bins each.
+-- One row per run (measured requests of page_requests): two histograms of its latency with at most $bins bins each.
 -- linear_counts: equal widths from low_ns to p99_ns. n_beyond counts slower requests, which would flatten the rest.
 -- log_counts: equal ratios from low_ns to high_ns. Bins are half-open; the last one includes its upper edge.
 -- With a coarse resolution, no bin is narrower than its step: widths of linear bins are multiples of it, and p99_ns is
@@ -8,7 +7,6 @@ WITH
 latencies AS (
     SELECT rate, variant, variant_dir, run, greatest(latency_ns, 1)::DOUBLE AS latency_ns
     FROM page_requests
-    WHERE measured
 ),
 steps AS (
     SELECT rate, variant, variant_dir, run, CASE WHEN resolution_ns > 1 THEN resolution_ns END AS step_ns

@@ -1,31 +1,18 @@
--- One row per run (measured requests of page_requests): the figures in the run inspector, percentiles_ns (at
--- $percentiles) and latencies_ns (at $shares, for the chart of the distribution), and why the run is excluded, if it is.
--- known: the number of requests that took less than any that timed out; latencies from there on are lower bounds.
-WITH least AS (
-    SELECT rate, variant, variant_dir, run, min(latency_ns) AS least_timeout_ns
+-- One row per run with requests in page_requests, excluded or not: its figures in the run inspector, from table
+-- run_figures, and why it is excluded, if it is. curve_ns: the latencies at $shares of its requests, for the chart of the
+-- distribution, which has more points than the table's curve.
+WITH curves AS (
+    SELECT rate, variant, variant_dir, run, quantile_cont(latency_ns, $shares) AS curve_ns
     FROM page_requests
-    WHERE measured AND timed_out
-    GROUP BY ALL
+    GROUP BY rate, variant, variant_dir, run
 )
 
 SELECT
-    rate, variant, variant_dir, run,
-    count(*) AS n_requests,
-    count(*) FILTER (WHERE timed_out) AS n_timeouts,
-    count(*) FILTER (WHERE least_timeout_ns IS NULL OR latency_ns < least_timeout_ns) AS known,
-    count(*) FILTER (WHERE has_code AND NOT failed) / nullif(count(*) FILTER (WHERE has_code), 0) AS success,
-    avg(latency_ns) AS mean_ns,
-    min(latency_ns) AS min_ns,
-    quantile_cont(latency_ns, $percentiles) AS percentiles_ns,
-    max(latency_ns) AS max_ns,
-    quantile_cont(latency_ns, $shares) AS latencies_ns,
-    any_value(exclusion_reason) AS exclusion_reason
-FROM page_requests
-LEFT JOIN least USING (rate, variant, variant_dir, run)
-JOIN (
-    SELECT rate, variant, variant_dir, run, CASE WHEN excluded THEN coalesce(exclusion_reason, 'no reason recorded') END AS exclusion_reason
-    FROM runs
-) USING (rate, variant, variant_dir, run)
-WHERE measured
-GROUP BY rate, variant, variant_dir, run
+    rate, variant, variant_dir, run, curve_ns, n_requests, n_timeouts, success, mean_ns, min_ns, min_censored, max_ns,
+    COLUMNS('^p\d+_(ns|censored)$'),
+    CASE WHEN excluded THEN coalesce(exclusion_reason, 'no reason recorded') END AS exclusion_reason
+FROM curves
+JOIN run_figures USING (rate, variant, variant_dir, run)
+JOIN (SELECT rate, variant, variant_dir, run, excluded, exclusion_reason FROM runs)
+    USING (rate, variant, variant_dir, run)
 ORDER BY rate, variant, variant_dir, run;

@@ -4,6 +4,7 @@
 SELECT
     generator,
     place,
+    any_value(process) AS process,
     count(*) AS n_runs,
     sum(requests)::BIGINT AS n_requests,
     median(lag_p99_ns) AS lag_p99_ns,

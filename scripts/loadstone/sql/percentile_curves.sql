@@ -1,12 +1,8 @@
--- At most one row: the percentiles at $shares of the pooled requests (of distribution_requests.sql) of all valid runs.
+-- At most one row: the percentiles at $shares of the pooled requests (of timed_requests.sql) of all valid runs.
 --
 -- Same definitions as in run_figures.sql.
-WITH counted AS (
-    SELECT series, latency_ns, timed_out FROM distribution_requests WHERE NOT excluded
-),
-
-least AS (
-    SELECT min(latency_ns) AS least_timeout_ns FROM counted WHERE timed_out
+WITH least AS (
+    SELECT min(latency_ns) AS least_timeout_ns FROM timed_requests WHERE timed_out
 )
 
 SELECT
@@ -15,5 +11,5 @@ SELECT
     count(*) FILTER (WHERE timed_out) AS n_timeouts,
     count(*) FILTER (WHERE least_timeout_ns IS NULL OR latency_ns < least_timeout_ns) AS known,
     quantile_cont(latency_ns, $shares) AS latencies_ns
-FROM counted, least
+FROM timed_requests, least
 HAVING count(*) > 0;

@@ -5,6 +5,6 @@ SELECT
     seq,
     latency_ns,
     sent_ns
-FROM measured_requests($files)
+FROM measured_requests($files, with_excluded := true)
 WHERE stream = 'main'
 ORDER BY run, sent_ns, seq

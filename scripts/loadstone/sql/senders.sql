@@ -10,7 +10,7 @@ WITH main AS (
         generator,
         epoch_ns(sent_at)::HUGEINT AS sent_ns,
         seq::HUGEINT * floor(1e9 / rate)::HUGEINT AS due_ns
-    FROM measured_requests($files)
+    FROM measured_requests($files, with_excluded := true)
     WHERE stream = 'main' AND sent_at IS NOT NULL AND rate > 1e-9 AND generator IS NOT NULL
 ),
 

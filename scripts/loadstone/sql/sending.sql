@@ -1,5 +1,6 @@
 -- One row per run whose requests are sent on a schedule: how late the measured requests (of measured_requests.sql, in
--- $files) of its main stream were sent, and their latency since they were due.
+-- $files) of its main stream were sent, and their latency since they were due. Latencies since they were sent are those
+-- of run_figures.sql.
 --
 -- due_ns:        request number n is due n intervals after the first one; intervals are integers in nanoseconds, as in
 --                vegeta (ConstantPacer.Pace in lib/pacer.go of v12.13.0)
@@ -24,7 +25,7 @@ WITH main AS (
         epoch_ns(sent_at)::HUGEINT AS sent_ns,
         latency_ns,
         seq::HUGEINT * floor(1e9 / rate)::HUGEINT AS due_ns
-    FROM measured_requests($files)
+    FROM measured_requests($files, with_excluded := true)
     WHERE stream = 'main' AND sent_at IS NOT NULL AND rate > 1e-9
 ),
 
@@ -71,11 +72,6 @@ SELECT
     max(lag_ns) AS lag_max_ns,
     arg_max(seq, (lag_ns, -seq))::BIGINT AS lag_max_seq,
     arg_max(due_ns, (lag_ns, -seq))::DOUBLE / 1e9 AS lag_max_due_s,
-    avg(latency_ns) AS observed_mean_ns,
-    quantile_cont(latency_ns, 0.5) AS observed_p50_ns,
-    quantile_cont(latency_ns, 0.9) AS observed_p90_ns,
-    quantile_cont(latency_ns, 0.99) AS observed_p99_ns,
-    quantile_cont(latency_ns, 0.999) AS observed_p999_ns,
     avg(latency_ns + lag_ns::HUGEINT) AS corrected_mean_ns,
     quantile_cont(latency_ns + lag_ns, 0.5) AS corrected_p50_ns,
     quantile_cont(latency_ns + lag_ns, 0.9) AS corrected_p90_ns,

@@ -1,23 +1,29 @@
--- One row per time bin within runs: the pooled requests (of distribution_requests.sql) that all valid runs sent in it.
--- Times are since each run's first measured request.
+-- One row per rate, variant, phase and time bin: the pooled requests (of timed_requests.sql) that all valid runs sent in
+-- it. Times are since each run's first measured request; warm-ups have bins before 0 s.
 --
--- Bins have the smallest round width with at most $bins bins up to the last request; requests sent less than half a bin
--- after the last complete bin belong to it. Percentiles are as in cells.sql, never averages over runs.
+-- Bins of a rate have the smallest round width with at most $bins bins up to the last request and, on average, at least
+-- $per_bin requests per bin and variant. Requests sent less than half a bin after the last complete bin belong to it.
+-- Percentiles (at $shares) are as in cells.sql, never averages over runs.
 -- known: the number of requests with a smaller latency than any that timed out.
-WITH counted AS (
-    SELECT series, latency_ns, timed_out, since_ns
-    FROM distribution_requests
-    WHERE NOT excluded AND since_ns IS NOT NULL
+WITH dated AS (
+    SELECT * FROM timed_requests WHERE since_ns IS NOT NULL
 ),
 
 extent AS (
-    SELECT greatest(max(since_ns), 1) AS span_ns FROM counted
+    SELECT
+        rate,
+        greatest(max(since_ns), 1) AS end_ns,
+        end_ns - least(min(since_ns), 0) AS span_ns,
+        count(*) / count(DISTINCT variant) AS per_variant
+    FROM dated
+    GROUP BY rate
 ),
 
 width AS (
     SELECT
+        rate,
         coalesce(min(width_ns), 86400000000000) AS width_ns,
-        greatest(round(any_value(span_ns) / coalesce(min(width_ns), 86400000000000)), 1)::BIGINT - 1 AS last_bin
+        greatest(round(any_value(end_ns) / coalesce(min(width_ns), 86400000000000)), 1)::BIGINT - 1 AS last_bin
     FROM extent
     LEFT JOIN (
         SELECT unnest([
@@ -26,22 +32,29 @@ width AS (
             120000000000, 300000000000, 600000000000, 1200000000000, 1800000000000, 3600000000000, 7200000000000,
             21600000000000
         ]) AS width_ns
-    ) AS ladder ON round(span_ns / width_ns) <= $bins
+    ) AS ladder ON round(span_ns / width_ns) <= $bins AND per_variant * width_ns / span_ns >= $per_bin
+    GROUP BY rate
 ),
 
 binned AS (
-    SELECT least(since_ns // width_ns, last_bin)::UTINYINT AS bin, width_ns, series, latency_ns, timed_out
-    FROM counted, width
+    SELECT
+        rate, variant, phase, least(floor(since_ns / width_ns), last_bin)::SMALLINT AS bin, width_ns, series, latency_ns,
+        timed_out
+    FROM dated
+    JOIN width USING (rate)
 ),
 
 least AS (
-    SELECT bin, min(latency_ns) AS least_timeout_ns
+    SELECT rate, variant, phase, bin, min(latency_ns) AS least_timeout_ns
     FROM binned
     WHERE timed_out
-    GROUP BY bin
+    GROUP BY ALL
 )
 
 SELECT
+    rate,
+    variant,
+    phase,
     bin::BIGINT * any_value(width_ns) / 1e9 AS from_s,
     (bin::BIGINT + 1) * any_value(width_ns) / 1e9 AS to_s,
     count(DISTINCT series) AS n_runs,
@@ -49,8 +62,8 @@ SELECT
     count(*) FILTER (WHERE timed_out) AS n_timeouts,
     count(*) FILTER (WHERE least_timeout_ns IS NULL OR latency_ns < least_timeout_ns) AS known,
     avg(latency_ns) AS mean_ns,
-    quantile_cont(latency_ns, $shown) AS percentiles_ns
+    quantile_cont(latency_ns, $shares) AS percentiles_ns
 FROM binned
-LEFT JOIN least USING (bin)
-GROUP BY bin
-ORDER BY bin;
+LEFT JOIN least USING (rate, variant, phase, bin)
+GROUP BY rate, variant, phase, bin
+ORDER BY rate, variant, bin, phase;

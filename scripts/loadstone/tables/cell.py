@@ -20,6 +20,7 @@ from loadstone.archive.durable import replace, sha256_of
 from loadstone.archive.metadata import Metadata
 from loadstone.config import redact
 from loadstone.tables import OF_CELLS, VERSION, layout, schema
+from loadstone.tables.exclusion import Exclusion
 
 _ROW_GROUP = 100_000
 _ROW_GROUP_BYTES = 64 << 20
@@ -40,12 +41,12 @@ class Source:
 
 @dataclass
 class Problem:
-    """One thing wrong in a cell. `run` is None when it concerns all of the cell; `fault`: it makes the data unfit."""
+    """One thing wrong in a cell. `run` is None when it concerns all of the cell; with a `fault` the data are unfit."""
 
     run: int | None
     source: str
     problem: str
-    fault: bool = False
+    fault: Exclusion | None = None
 
 
 @dataclass
@@ -155,9 +156,15 @@ class Reading:
         """A file of the cell by its path relative to the archive."""
         return layout.text((self.cell.path / name).relative_to(self.cell.campaign.root).as_posix())
 
-    def problem(self, run: int | None, name: str, problem: str, *, fault: bool = False) -> None:
-        """`name` is the file it is about, if any; `fault`: it makes the data unfit."""
-        self.record.problems.append(Problem(run, self.source(name), redact.text(problem), fault))
+    def problem(self, run: int | None, name: str, problem: str) -> None:
+        """`name` is the file it is about, if any."""
+        self.record.problems.append(Problem(run, self.source(name), redact.text(problem)))
+
+    def fault(self, run: int | None, name: str, code: str, *, unfit: bool = True, **values: str | None) -> None:
+        """A problem by a code of `exclusion` and its values; only where it is `unfit` the data are."""
+        source = self.source(name)
+        found = Exclusion(code, source.rpartition("/")[2], **redact.texts(values))
+        self.record.problems.append(Problem(run, source, found.problem, found if unfit else None))
 
     def sha256(self, file: RawFile | None) -> str | None:
         source = self.record.sources.get(file.name) if file else None

@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
+from dataclasses import asdict
 from itertools import groupby
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 from loadstone.archive import (
-    LEADS_OUT,
     METADATA,
     Campaign,
     CampaignListing,
@@ -32,7 +32,7 @@ from loadstone.archive.staging import read_checksums
 from loadstone.config import redact
 from loadstone.errors import LoadstoneError
 from loadstone.process import end_with_parents
-from loadstone.tables import OF_CELLS, layout
+from loadstone.tables import OF_CELLS, exclusion, layout
 from loadstone.tables.cell import (
     CellRecord,
     Reading,
@@ -50,6 +50,7 @@ from loadstone.text import times
 
 # Below this much remaining work, worker processes cost more than they save: each imports for half a second or more.
 _MIN_POOL_WORK_S = 3.0
+_LONGEST_ERROR = 476
 
 _Key = tuple[str, str]
 _Work = list[tuple[CellListing, str]]
@@ -186,9 +187,8 @@ def _facts(campaign: Campaign, record: CellRecord, tables: Path) -> Iterator[dic
     requests_file = path.relative_to(tables).as_posix() if "requests" in record.tables else None
     for run in record.runs:
         own = [problem for problem in record.problems if problem.run in (None, run["run"])]
-        texts = [(problem.fault, f"{problem.source.rpartition('/')[2]} {problem.problem}".strip()) for problem in own]
-        faults = [text for fault, text in texts if fault]
-        problems = [text for _, text in texts]
+        faults = [asdict(problem.fault) for problem in own if problem.fault]
+        problems = [f"{problem.source.rpartition('/')[2]} {problem.problem}".strip() for problem in own]
         yield run | {"faults": faults, "problems": problems, "requests_file": requests_file}
 
 
@@ -216,8 +216,8 @@ def read_cell(listing: CellListing, variant: str, tables: Path) -> CellRecord:
     except (LoadstoneError, MemoryError):
         raise
     except Exception as error:  # noqa: BLE001 - a reader's mistake about one cell must not hide all the others
-        why = f"could not be converted: {type(error).__name__}: {error}"
-        return _CellReader(listing, variant).refuse(why[:500], tables)
+        why = f"{type(error).__name__}: {error}"[:_LONGEST_ERROR]
+        return _CellReader(listing, variant).refuse(why, tables)
 
 
 class _CellReader(Reading):
@@ -227,7 +227,7 @@ class _CellReader(Reading):
         self._check_sums()
         self._check_parts()
         for file in self.listing.unread:
-            self.problem(file.run, file.name, LEADS_OUT, fault=file.kind == "results")
+            self.fault(file.run, file.name, exclusion.OUTSIDE_ARCHIVE, unfit=file.kind == "results")
         with cell_tables(tables, self) as output:
             files = {run: list(found) for run, found in groupby(self.listing.files, key=lambda file: file.run)}
             for run in self.listing.runs():
@@ -240,7 +240,7 @@ class _CellReader(Reading):
         """Describe the cell without reading it: all its runs are there, and excluded."""
         for table in OF_CELLS:
             layout.cell_file(tables, table, self.cell).unlink(missing_ok=True)
-        self.problem(None, "", layout.text(why), fault=True)
+        self.fault(None, "", exclusion.NOT_CONVERTED, detail=layout.text(why))
         self.record.runs += [describe(self, run) for run in self.listing.runs()]
         return self.record
 
@@ -254,22 +254,22 @@ class _CellReader(Reading):
 
     def _read_metadata(self) -> None:
         self.metadata = metadata.read_cell(self.cell)
-        for problem in self.metadata.problems:
-            # "metadata.json: <key> ..." is one value that was not understood; all others mean that nothing was read.
-            known = problem.startswith(f"{METADATA}: ")
-            self.problem(None, METADATA, problem.removeprefix(METADATA).removeprefix(":").strip(), fault=not known)
-        for what, named, actual in self._contradictions():
-            text = f"gives the {what} as {named!r}, but the folder name says {actual!r}"
-            self.problem(None, METADATA, text, fault=True)
+        if self.metadata.unreadable is not None:
+            self.fault(None, METADATA, exclusion.METADATA_UNREADABLE, detail=self.metadata.unreadable)
+        for text in self.metadata.not_understood:
+            self.problem(None, METADATA, text)
+        for key, named, actual in self._contradictions():
+            self.fault(None, METADATA, exclusion.METADATA_DIFFER, detail=key, found=str(named), expected=actual)
         if self.metadata.variant not in (None, self.cell.variant_dir):
             text = f"was collected as {self.metadata.variant!r} and is stored in {self.cell.variant_dir!r}"
             self.problem(None, METADATA, layout.text(text))
 
-    def _contradictions(self) -> Iterator[tuple[str, object, object]]:
+    def _contradictions(self) -> Iterator[tuple[str, object, str]]:
+        """Key, value in the metadata, value by the folder's name."""
         described, campaign = self.metadata, self.cell.campaign
         if described.load_model == "closed" and described.users is not None:
             if described.users != float(self.cell.rate):
-                yield "number of users", described.users, self.cell.rate
+                yield "users", described.users, self.cell.rate
         elif described.rate is not None and described.rate != float(self.cell.rate):
             yield "rate", described.rate, self.cell.rate
         if described.hostname not in (None, campaign.host):
@@ -295,8 +295,7 @@ class _CellReader(Reading):
                 if (source := self.record.sources.get(name)) is None or source.sha256 is None:
                     self.problem(file.run, file.name, f"names {layout.text(name)}, which is missing")
                 elif source.sha256 != digest:
-                    text = f"has changed since it was collected (its checksum differs from {file.name})"
-                    self.problem(file.run, name, text, fault=True)
+                    self.fault(file.run, name, exclusion.CHANGED, expected=file.name)
 
     # --- all the rest -------------------------------------------------------------------------------------------------
 
@@ -305,7 +304,7 @@ class _CellReader(Reading):
         if lost := [f"{name} {why}" for name, why in extension.problems(self.cell.campaign)]:
             for run in self.listing.runs():
                 if run > (self.metadata.runs or 0):
-                    self.problem(run, METADATA, f"does not plan this run, and {', '.join(lost)}", fault=True)
+                    self.fault(run, METADATA, exclusion.NOT_PLANNED, detail=", ".join(lost))
 
     def _plan(self) -> None:
         positions, collected = self.metadata.positions, self.listing.collected()

@@ -12,7 +12,7 @@ from loadstone import sql
 from loadstone.archive import Campaign
 from loadstone.errors import LoadstoneError
 from loadstone.readers import load_generators
-from loadstone.tables import COMPARED, PLAIN, SCOPED, layout
+from loadstone.tables import COMPARED, PLAIN, SCOPED, exclusion, layout
 from loadstone.tables.schema import SCHEMAS, TABLES, VIEWS
 
 _FILES = "*.parquet"
@@ -74,8 +74,12 @@ def excluded_runs(tables: Path, campaigns: Sequence[Campaign]) -> list[str]:
     """A sentence for every campaign that has excluded runs."""
     with open_memory() as connection:
         add_view(connection, tables, "runs", campaigns)
-        rows = connection.execute(sql.load("excluded_runs")).fetchall()
-    return [f"{app}/{host}/{time}: {out} of {runs} runs excluded ({why})" for app, host, time, out, runs, why in rows]
+        found = rows(connection, sql.load("excluded_runs"))
+    return [
+        f"{row['app']}/{row['host']}/{row['timestamp']}: {row['n_excluded']} of {row['runs']} runs excluded "
+        f"({exclusion.text(exclusion.of_row(row))})"
+        for row in found
+    ]
 
 
 def build_database(tables: Path, database: Path, project_root: Path) -> None:

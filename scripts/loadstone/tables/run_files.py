@@ -15,10 +15,9 @@ from loadstone.config import redact
 from loadstone.readers import FORMATS, RANKS, Format, Problems, Reader, Report, load_generators
 from loadstone.readers.base import Figure, json_text
 from loadstone.readers.stream import read_object
-from loadstone.tables import contradictions, layout, schema
+from loadstone.tables import contradictions, exclusion, layout, schema
 from loadstone.tables.cell import CellTables, Reading
 from loadstone.tables.contradictions import Tally
-from loadstone.tables.exclusion import target_problem, unknown
 from loadstone.tables.requests import TEST, WARMUP, bordering, complete, in_stages, last_phase
 
 _PHASES = {"results": TEST, "warmups": WARMUP}
@@ -64,15 +63,19 @@ class _RunReader:
         for name, text in self._compare():
             faults[name].append(text)
         for name, texts in faults.items():
+            is_only_source = not self.main_rows and name == self._preferred(MAIN_STREAM)
             for text in texts:
-                self._problem(name, text, fault=not self.main_rows and name == self._preferred(MAIN_STREAM))
+                self._fault(name, exclusion.REPORT_UNSOUND, unfit=is_only_source, detail=text)
         self._write_reports(output, faults)
         self._check_declared()
         self._read_run_record()
         self.reading.record.runs.append(self.description())
 
-    def _problem(self, name: str, problem: str, *, fault: bool = False) -> None:
-        self.reading.problem(self.run, name, problem, fault=fault)
+    def _problem(self, name: str, problem: str) -> None:
+        self.reading.problem(self.run, name, problem)
+
+    def _fault(self, name: str, code: str, *, unfit: bool = True, **values: str | None) -> None:
+        self.reading.fault(self.run, name, code, unfit=unfit, **values)
 
     # --- requests -----------------------------------------------------------------------------------------------------
 
@@ -117,13 +120,13 @@ class _RunReader:
         if rows == 0 and not problems.texts() and file.name not in self.reports:
             problems.truncated = "it holds no record"
         for text in problems.texts():
-            self._problem(file.name, text, fault=file.kind == "results")
+            self._fault(file.name, exclusion.UNREADABLE, unfit=file.kind == "results", detail=text)
         if file is self.main:
             # What we collect reports the measured stage alone, other tools all that they sent.
             self.main_rows = measured_rows if described.measured else rows
             self.measured_rows = measured_rows
             if rows and not measured_rows:
-                self._problem(file.name, f"holds no request of the phase {measured!r}", fault=True)
+                self._fault(file.name, exclusion.NO_SUCH_PHASE, expected=measured)
 
     def _measured(self, file: RawFile, reader: Reader) -> str | None:
         """The tool's own name of the measured phase: as the metadata say, else the last one."""
@@ -183,7 +186,7 @@ class _RunReader:
         try:
             return pa.RecordBatch.from_pylist(rows, schema.TABLES[table])
         except (pa.ArrowException, OverflowError, TypeError, ValueError):
-            self._problem(file.name, "holds a figure that is too large for its column", fault=not self.main_rows)
+            self._fault(file.name, exclusion.FIGURE_TOO_LARGE, unfit=not self.main_rows)
             return None
 
     def _read_samples(self, output: CellTables) -> None:
@@ -231,7 +234,7 @@ class _RunReader:
             possible = self.measured_rows + self.bordering
             texts += contradictions.of_phase(described, report, self.measured, self.measured_rows, possible)
         for text in texts:
-            self._problem(name or "", text, fault=True)
+            self._fault(name or "", exclusion.LOAD_DIFFERS, detail=text)
 
     def _lasted_s(self) -> float | None:
         """How long an attack of vegeta took of which there is only an imported report."""
@@ -262,8 +265,8 @@ class _RunReader:
                 self.record = run_records.parse(content)
                 incidents = self.record.incidents
                 self.reading.record.incidents += [self.key | redact.texts(vars(incident)) for incident in incidents]
-                doubtful = target_problem(incidents)
-                for text in [*([f"reports {doubtful}"] if doubtful else []), *unknown(incidents)]:
+                doubtful = exclusion.target_problem(incidents)
+                for text in [*([f"reports {doubtful}"] if doubtful else []), *exclusion.unknown(incidents)]:
                     self._problem(file.name, text)
             for text in problems.texts():
                 self._problem(file.name, text)
@@ -283,7 +286,7 @@ class _RunReader:
         cannot_tell = not paced or facts.get("across_phases", "0") != "0"
         if self.main is None and not (summary and any(map(self._is_foreign, self.files))):
             # What the tool reported of such a run can be compared with what it reported of others.
-            self._problem("", "has no results", fault=summary is None)
+            self._fault("", exclusion.NO_RESULTS, unfit=summary is None)
         primary = self.main if self.main and (evidence == "raw" or summary is None) else self._file(summary)
         return self.key | {
             "load_model": load_model,
@@ -300,7 +303,7 @@ class _RunReader:
             "users": self._users(facts, load_model),
             "generator_cpus": self.record.generator_cpus,
             "load_1min": self.record.load_1min,
-            "target_problem": target_problem(self.record.incidents),
+            "target_problem": exclusion.target_problem(self.record.incidents),
             "expected_requests": None if cannot_tell else self._expected_requests(),
             "started_at": self._started_at(facts),
             "description": self.record.description,
@@ -359,7 +362,7 @@ class _RunReader:
             inferred["generator"] = f"the metadata names no load generator; the files are of {generator}"
         for name, tool in tools.items():
             if tool not in (None, generator):
-                self._problem(name, f"is a file of {tool}, but the run is of {generator}", fault=True)
+                self._fault(name, exclusion.OTHER_GENERATOR, found=tool, expected=generator)
         named = facts.get("load_model")
         if "load_model" in inferred and generator != described.generator:
             load_model = named or load_generators.only_load_model(generator)
@@ -367,7 +370,7 @@ class _RunReader:
             inferred["load_model"] = f"the metadata names no load model; {why}"
         elif named and named != load_model:
             name = next(name for name, report in self._main_reports().items() if "load_model" in report.facts)
-            self._problem(name, f"says that the load is {named}; by the metadata, it is {load_model}", fault=True)
+            self._fault(name, exclusion.OTHER_LOAD_MODEL, found=named, expected=load_model)
         return generator, load_model, inferred
 
     def _users(self, facts: Mapping[str, str], load_model: str | None) -> int | None:

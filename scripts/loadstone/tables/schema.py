@@ -50,7 +50,8 @@ def _schema(columns: Columns) -> pa.Schema:
 
 # In C, since every job starts with this.
 _DECLARED = yaml.load(Path(__file__).with_name("columns.yaml").read_bytes(), yaml.CSafeLoader)
-_TYPES |= {name: pa.struct(list(_schema(_columns(fields, {})))) for name, fields in _DECLARED["structs"].items()}
+for _name, _fields in _DECLARED["structs"].items():  # a struct may have those before it as fields
+    _TYPES[_name] = pa.struct(list(_schema(_columns(_fields, {}))))
 _COMMON = _columns(_DECLARED["common"], {})
 _ALL = _DECLARED["tables"] | _DECLARED["views"] | _DECLARED["internal"]
 

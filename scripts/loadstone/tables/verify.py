@@ -30,7 +30,8 @@ _ABOVE = "above"  # name of the record of files above the campaigns; records of 
 _UNFINISHED = "unfinished.json"
 _CONTINUED_S = 24 * 3600
 _SAY_EVERY_S = 10.0
-_KINDS = ("changed", "vanished", "unreadable", "appeared")
+_FAULTS = ("changed", "vanished", "unreadable")
+_KINDS = (*_FAULTS, "appeared")
 _SUMS = re.compile(r"([1-9][0-9]*)\.sha256")
 
 Log = Callable[[str], None]
@@ -54,9 +55,9 @@ class Findings:
         """Whether all that was recorded is still there, with the same content."""
         return not (self.changed or self.vanished or self.unreadable)
 
-    def lines(self) -> Iterator[str]:
-        """One line per file that is not as it was recorded."""
-        for kind in _KINDS:
+    def lines(self, *, appeared: bool = True) -> Iterator[str]:
+        """One line per file that is not as it was recorded; those that appeared are no faults, and can be left out."""
+        for kind in _KINDS if appeared else _FAULTS:
             for what in getattr(self, kind):
                 yield f"{kind}: {what}"
 

@@ -24,9 +24,24 @@ WEIGHTS = {
 }
 
 
+# What caveats count -> one of them.
+ITEMS = {
+    "cells": "cell",
+    "runs": "run",
+    "rates": "load",
+    "hosts": "host",
+    "numbers": "number",
+    "ways": "way",
+    "versions": "version",
+    "campaigns": "campaign",
+    "load models": "load model",
+    "load generators": "load generator",
+}
+
+
 @dataclass(frozen=True)
 class Occurrence:
-    """A caveat that applies to `n` of `n_of` cells, runs or whatever `counted` names.
+    """A caveat that applies to `n` of `n_of` cells, runs or whatever `counted` names, one of `ITEMS`.
 
     `cells` are those whose figures it concerns (`Evidence.cells`), None for all of the scope. `remedy` replaces that of
     the caveat.

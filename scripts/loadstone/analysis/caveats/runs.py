@@ -286,8 +286,8 @@ def generator_limited(evidence: Evidence) -> Iterator[Occurrence]:
         worst = max(runs, key=lambda run: run["judged_lag_ns"])
         text = (
             f"The load generator fell behind in {len(runs):,} of {counted(n_of, 'run')} "
-            f"({evidence.where([each for each, _ in found])}): {PERCENTILE_NAMES[worst['judged_by']]} of the send lag "
-            f"is up to {ms(worst['judged_lag_ns'])}, the limit is {ms(worst['lag_limit_ns'])}."
+            f"({evidence.where([each for each, _ in found])}): the {PERCENTILE_NAMES[worst['judged_by']]} of the send "
+            f"lag is up to {ms(worst['judged_lag_ns'])}, the limit is {ms(worst['lag_limit_ns'])}."
         )
         yield Occurrence(SERIOUS, text, **evidence.in_runs(found, n_of))
 

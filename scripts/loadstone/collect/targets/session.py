@@ -48,13 +48,12 @@ _POLL_S = 0.2
 PUT_BACK, LEFT_SOME, NOT_PUT_BACK, REFUSED, TAKEN_OVER = 0, 3, 4, 5, 6
 _KEEPERS = {kind: f"loadstone.collect.targets.{kind}.keeper" for kind in ("kubernetes", "external")}
 _MAY_BE_LEFT = "the next sweep, or `snakemake --cores 1 restore`, restores it"
-_SEE = "see above, and logs/cluster.log"
 _OUTCOMES = {
     PUT_BACK: "",
-    LEFT_SOME: f"the cluster needs your attention: what others changed meanwhile was left as it is ({_SEE})",
-    NOT_PUT_BACK: f"the cluster needs your attention: it is not as it was; {_MAY_BE_LEFT} ({_SEE})",
-    REFUSED: f"the cluster could not be used, and nothing of it was changed ({_SEE})",
-    TAKEN_OVER: f"another sweep has taken the cluster over; it restores what this one changed ({_SEE})",
+    LEFT_SOME: "the {target} needs your attention: what others changed meanwhile was left as it is",
+    NOT_PUT_BACK: f"the {{target}} needs your attention: it is not as it was; {_MAY_BE_LEFT}",
+    REFUSED: "the {target} could not be used, and nothing of it was changed",
+    TAKEN_OVER: "another sweep has taken the {target} over; it restores what this one changed",
 }
 
 WAITING, HELD, LOST, FAILED, DONE = "waiting", "held", "lost", "failed", "done"
@@ -134,7 +133,8 @@ def _target_noun(kind: str) -> str:
 def outcome_text(code: int, kind: str = "kubernetes") -> str:
     """The meaning of a keeper's exit code as text; empty when the target is as it was."""
     if code in _OUTCOMES:
-        return _OUTCOMES[code].replace("cluster", _target_noun(kind))
+        what, outcome = _target_noun(kind), _OUTCOMES[code]
+        return f"{outcome.format(target=what)} (see above, and logs/{what}.log)" if outcome else ""
     how = f"was killed by {signal.Signals(-code).name}" if code < 0 else "failed unexpectedly"
     what, state = _target_noun(kind), _state()
     left = kind == "external" or has_records(state.server if state else "")

@@ -65,8 +65,10 @@ window.loadstone.figures = function figures(page, reader) {
     }).join(" ");
   }
 
-  const ends = (text) => (rows) => groups(rows).map(([label, own]) => (
-    `${label}: ${text(own[0].value)} at the start, ${text(own[own.length - 1].value)} at the end.`)).join(" ");
+  const ends = (text) => (rows) => groups(rows).map(([label, own]) => {
+    const [first, last] = [own[0], own[own.length - 1]].map((row) => atLeast(row.at_least, text(row.value)));
+    return `${label}: ${first} at the start, ${last} at the end.`;
+  }).join(" ");
 
   const shareText = (value) => String(+value.toFixed(5));
   const endsIn = (unit) => [["low", `Low (${unit})`], ["high", `High (${unit})`]];
@@ -77,7 +79,7 @@ window.loadstone.figures = function figures(page, reader) {
 
   function interval(name, { low, high, estimable, runs }) {
     const spread = page.spreads[state().stat], text = () => `${latencyText(low)} to ${latency(high)}`;
-    if (spread) return runs > 1 || !spread.includes("run means") ? `${spread}: ${text()}` : "one run only";
+    if (spread) return runs > 1 || !spread.of_runs ? `${spread.name}: ${text()}` : "one run only";
     if (!estimable) return "not estimable: too few requests beyond the percentile";
     if (name === "success") return "not computed for code 200";
     if (low === null) return runs > 1 ? "none, or too wide to draw: see the table" : "none: at least 2 runs are needed";
@@ -92,7 +94,7 @@ window.loadstone.figures = function figures(page, reader) {
   function runPoints(name) {
     const figure = page.figures[state().stat];
     return known(rowsOf(page.charts[name === "success" ? "success_runs" : "runs"], figure)).map((row) => ({
-      ...row, text: atLeast(row.timeouts && figure === "mean", latencyText(row.value)), interval: "–", runs: 1,
+      ...row, text: atLeast(row.at_least, latencyText(row.value)), interval: "–", runs: 1,
     }));
   }
 
@@ -205,9 +207,9 @@ window.loadstone.figures = function figures(page, reader) {
   const INSPECTED = { uses: ["rate", "variant", "run", "scale"], loads: true, summary: runSummary, empty: "No run to show." };
   const loaded = {
     time: {
-      uses: ["rate", "axes", "hide"], loads: true, rows: ({ stat }) => rowsOf(reader.rate().charts.time, stat),
-      summary: (rows) => ends(latency)(rows.filter((row) => row.phase === "test")), empty: "No valid run at this load.",
-      columns: [VARIANT, ["phase", "Phase"], ["start", "From (s)", significant], ["end", "To (s)", significant], ["value", LATENCY, latencyText], ["requests", "Requests", count]],
+      uses: ["rate", "axes", "hide"], loads: true, rows: ({ stat }) => rowsOf(reader.rate().charts.time, stat).map((row) => ({ ...row, text: atLeast(row.at_least, latencyText(row.value)) })),
+      summary: (rows) => ends(latency)(rows.filter((row) => row.phase === "test")), empty: "No valid run at this load.", extra: [["at_least", "Is a lower bound"]],
+      columns: [VARIANT, ["phase", "Phase"], ["start", "From (s)", significant], ["end", "To (s)", significant], ["text", LATENCY, undefined, ["value", LATENCY]], ["requests", "Requests", count]],
     },
     cdf: { ...INSPECTED, rows: distribution, columns: [["share", "Share of requests (%)", (value) => String(+value.toFixed(2))], ["latency", AT_MOST, latencyText]] },
     sequence: {

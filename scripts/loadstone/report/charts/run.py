@@ -24,7 +24,7 @@ from loadstone.report.charts.base import (
 def latency_over_time(styles: Sequence[Style], unit: str) -> alt.LayerChart:
     """One statistic of latency per time bin since the start of the test, a line per variant; the warm-up is shaded.
 
-    Rows: variant, label, phase (test or warmup), time (the bin's middle, s), value, requests.
+    Rows: variant, label, phase (test or warmup), time (the bin's middle, s), value, text, requests.
     """
     title = "Time since the start of the test (s)"
     time = alt.X("time:Q", title=title, scale=alt.Scale(nice=False, zero=False))
@@ -36,7 +36,7 @@ def latency_over_time(styles: Sequence[Style], unit: str) -> alt.LayerChart:
             label="Variant",
             phase="Phase",
             time="Time (s)",
-            value=f"Latency ({unit})",
+            text=f"Latency ({unit})",
             requests="Requests",
         ),
     )

@@ -58,17 +58,18 @@ def put_back(writer: Writer, record: Record) -> Outcome:
     return outcome
 
 
-def deviations(cluster: Cluster, record: Record, variant: str) -> tuple[list[str], dict[str, Any]]:
-    """(texts for what is not as wanted while a variant is measured; the generation of each object)."""
-    found, generations = [], {}
+def deviations(cluster: Cluster, record: Record, variant: str) -> tuple[dict[str, list[str]], dict[str, Any]]:
+    """By object: texts for what is not as wanted while a variant is measured; and the generations."""
+    found: dict[str, list[str]] = {}
+    generations = {}
     for changed in record.objects:
         held = cluster.get(changed.kind, changed.namespace, changed.name)
         if held is None or held["metadata"]["uid"] != changed.uid:
-            found.append(f"{changed} was deleted or recreated by somebody else")
+            found[str(changed)] = [f"{changed} was deleted or recreated by somebody else"]
             continue
         for each in changed.fields:
             texts = each.texts(each.wanted(variant), get(held, each.path), " is {now} instead of {was}")
-            found += [f"{changed}: {text}" for text in texts]
+            found.setdefault(str(changed), []).extend(f"{changed}: {text}" for text in texts)
         generations[str(changed)] = held["metadata"].get("generation")
     return found, generations
 

@@ -94,11 +94,12 @@ def _as_wanted(cluster: Cluster, record: Record, variant: Variant, before: dict[
 
     `before` are the generations before the attack.
     """
-    found, generations = apply.deviations(cluster, record, variant.name)
+    deviations, generations = apply.deviations(cluster, record, variant.name)
+    found = [text for texts in deviations.values() for text in texts]
     found += [
         f"{name} was changed during the attack: in fields that no variant declares, or only for a while"
         for name, was in before.items()
-        if generations.get(name, was) != was and not any(text.startswith(f"{name}: ") for text in found)
+        if generations.get(name, was) != was and not deviations.get(name)
     ]
     if found:
         raise RunFailedError("somebody else changed the cluster during the run: " + "; ".join(found))

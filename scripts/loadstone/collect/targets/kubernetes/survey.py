@@ -51,25 +51,25 @@ class _Surveyor:
         self.replicas: dict[Name, dict[str, int]] = {}
         self.patched: dict[Name, dict[str, Object]] = {}
 
-    def deployments(self, scaled: Scaled, *, of: str) -> list[Name]:
+    def deployments(self, scaled: Scaled, variant: str, dependency: str | None = None) -> list[Name]:
         """The existing ones of those that are declared; a missing one is a fault."""
         namespace = scaled.namespace
         existing = self.existing[namespace]
         if not existing and self.cluster.has_namespace(namespace) is False:
-            self._fault(of, f"there is no namespace {namespace}")
+            self._fault(variant, f"there is no namespace {namespace}", dependency)
             return []
         names = tuple(sorted(existing)) if scaled.names is None else scaled.names
         if not names:
-            self._fault(of, f"the namespace {namespace} has no deployments")
+            self._fault(variant, f"the namespace {namespace} has no deployments", dependency)
         for name in names:
             if name not in existing:
-                self._fault(of, f"there is no deployment {name} in the namespace {namespace}")
+                self._fault(variant, f"there is no deployment {name} in the namespace {namespace}", dependency)
         found = [(namespace, name) for name in names if name in existing]
         self.used |= {key: existing[key[1]] for key in found}
         return found
 
     def variant(self, variant: Variant) -> None:
-        for key in self.deployments(variant.scaled, of=variant.name):
+        for key in self.deployments(variant.scaled, variant.name):
             self.replicas.setdefault(key, {}).update({IDLE: 0, variant.name: variant.scaled.pods_of(key[1])})
         if variant.name in self.needed:
             for change in variant.changes:
@@ -77,7 +77,7 @@ class _Surveyor:
 
     def dependencies(self, variant: Variant) -> None:
         for dependency in variant.dependencies:
-            for key in self.deployments(dependency.scaled, of=f"{variant.name}: {dependency.name}"):
+            for key in self.deployments(dependency.scaled, variant.name, dependency.name):
                 values = self.replicas.setdefault(key, {})
                 if IDLE in values:
                     what = f"the deployment {'/'.join(key)} belongs to a variant and to {dependency.name}"
@@ -147,8 +147,9 @@ class _Surveyor:
                 found.append(Changed(DEPLOYMENT, *key, held["metadata"]["uid"], tuple(fields)))
         return found
 
-    def _fault(self, where: str, what: str) -> None:
-        if where.partition(":")[0] in self.needed:
+    def _fault(self, variant: str, what: str, dependency: str | None = None) -> None:
+        where = variant if dependency is None else f"{variant}: {dependency}"
+        if variant in self.needed:
             self.faults.append(f"{where}: {what}")
         else:
             self.notes.append(f"{where}: {what}; it is not measured now")
