@@ -58,7 +58,7 @@ def claims(project, **known) -> list[dict]:
 def one(project, claim, **known) -> dict:
     (found,) = [row for row in claims(project, **known) if row["claim"] == claim]
     assert found["text"].endswith(".") and found["remedy"] and found["weight"] in WEIGHTS
-    assert 0 < found["n"] <= found["n_of"]
+    assert 0 < found["n"] <= found["n_of"] and found["counted"] in ITEMS
     return found
 
 
