@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from loadstone import archive
 from loadstone.analysis.caveats import CAVEATS, WEIGHTS
+from loadstone.analysis.caveats.base import ITEMS
 from loadstone.analysis.comparison import compare
 from loadstone.config.comparisons import Comparison
 from loadstone.percentiles import ERRORS, LATENCIES
