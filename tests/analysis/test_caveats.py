@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from loadstone import archive
 from loadstone.analysis.caveats import CAVEATS, WEIGHTS
+from loadstone.analysis.caveats.base import ITEMS
 from loadstone.analysis.comparison import compare
 from loadstone.config.comparisons import Comparison
 from loadstone.percentiles import ERRORS, LATENCIES
@@ -58,7 +59,7 @@ def claims(project, **known) -> list[dict]:
 def one(project, claim, **known) -> dict:
     (found,) = [row for row in claims(project, **known) if row["claim"] == claim]
     assert found["text"].endswith(".") and found["remedy"] and found["weight"] in WEIGHTS
-    assert 0 < found["n"] <= found["n_of"]
+    assert 0 < found["n"] <= found["n_of"] and found["counted"] in ITEMS
     return found
 
 

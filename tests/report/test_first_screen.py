@@ -55,8 +55,10 @@ def test_the_answer_comes_before_its_caveats_and_their_number_is_beside_it(watch
     serious = watched.page.locator("#caveats li.serious")
     number = f"{serious.count()} serious caveat{'s' if serious.count() > 1 else ''}"
     more = ", the main ones" if serious.count() > 2 else ""
-    parts = [each.inner_text().partition("Serious: ")[2].partition(": ") for each in serious.all()[:2]]
-    shown = [f"{name.lower()} ({extent})" if extent else name.lower() for name, _, extent in parts]
+    texts = [each.inner_text().partition("Serious: ") for each in serious.all()[:2]]
+    parts = [(*text.partition(": ")[::2], "*" if mark else "") for mark, _, text in texts]
+    shown = [f"{name.lower()}{mark} ({extent})" if extent else f"{name.lower()}{mark}" for name, extent, mark in parts]
+    assert any(mark for *_, mark in parts)
     assert badge.inner_text() == f"{number}{more}: {', '.join(shown)}"
     assert badge.get_attribute("href") == "#caveats"
     badge.click()

@@ -183,12 +183,12 @@ def read_csv(path: Path, problems: Problems) -> Iterator[pa.RecordBatch]:
     width = lines = 0
     for buffer, end in blocks:
         block = bytes(memoryview(buffer)[:end])
-        first = width or block.split(b"\n", 1)[0].count(b",") + 1
-        if (batch := _csv_batch(block, first)) is None:
+        columns = width or block.split(b"\n", 1)[0].count(b",") + 1
+        if (batch := _csv_batch(block, columns)) is None:
             rows = _csv_rows(decoded_lines(chain([(buffer, end)], blocks), _BYTES), width, lines, problems)
             yield from batches(rows, ANSWERED_SCHEMA.names, ANSWERED_SCHEMA)
             return
-        width, lines = first, lines + block.count(b"\n")
+        width, lines = columns, lines + block.count(b"\n")
         yield batch
 
 

@@ -1,5 +1,5 @@
--- One row per campaign and reason (codes with values): the excluded runs. examples names the first few; `shown` is true for those with
--- single requests, which the campaign's page can show in the run inspector.
+-- One row per campaign and reason (codes with values): the excluded runs. examples names the first few; `shown` is true
+-- for those with single requests, which the campaign's page can show in the run inspector.
 SELECT
     app, host, timestamp,
     coalesce(any_value(exclusion_reason), 'no reason recorded') AS reason,

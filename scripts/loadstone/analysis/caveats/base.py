@@ -30,6 +30,7 @@ ITEMS = {
     "runs": "run",
     "rates": "load",
     "hosts": "host",
+    "figures": "figure",
     "numbers": "number",
     "ways": "way",
     "versions": "version",
