@@ -171,6 +171,29 @@ def test_headline_prefers_what_most_variants_have_and_what_is_certain():
     assert findings.headline([]) is None
 
 
+def test_headline_says_that_it_is_the_largest_where_it_is():
+    rows = [row(), row("wasm", ratio=1.02, verdict="equivalent")]
+    largest = findings.headline(findings.at_one_load(rows, [], LABELS))
+    assert largest.sentence.endswith("at 100 requests/s: the largest of 2 differences.")
+    alone = findings.headline(findings.at_one_load(rows[:1], [], LABELS))
+    assert alone.sentence.endswith("at 100 requests/s.")
+    unsure = [row(), row("wasm", ratio=3.0, verdict="inconclusive")]
+    assert findings.headline(findings.at_one_load(unsure, [], LABELS)).sentence.endswith("at 100 requests/s.")
+
+
+def test_key_of_the_matrix_says_why_verdicts_are_inconclusive():
+    def why(*codes):
+        rows = [
+            row(name, verdict="inconclusive", reasons=[{"code": code}], n_compared=9)
+            for name, code in zip(LABELS, codes, strict=False)
+        ]
+        return findings.matrix(rows, STYLES, MILLISECONDS)["why_inconclusive"]
+
+    assert why("runs_vary", "one_run", "one_run") == ["only one run", "runs vary too much"]
+    assert why("evidence_differs") == ["too little evidence"]
+    assert why("multiple_comparisons") == []  # these have a mark with a text of its own
+
+
 def test_headline_takes_the_mean_where_there_is_no_median_or_hardly_any():
     rows = [row(value=None), row(statistic="mean"), row(statistic="error_fraction")]
     assert [each.row["statistic"] for each in findings.at_one_load(rows, [], LABELS)] == ["mean"]

@@ -37,7 +37,7 @@ def data_of(page: Path) -> dict:
 def test_the_answer_and_the_main_chart_are_on_the_first_screen(watched, page):
     watched.open(page.as_uri())
     heading = plain(watched.page.locator("#verdict").inner_text())
-    assert heading.startswith(f"{LABEL} adds ") and heading.endswith("at 200 requests/s.")
+    assert heading.startswith(f"{LABEL} adds ") and heading.endswith("at 200 requests/s: the largest of 4 differences.")
     assert watched.page.locator("#verdict-matrix").bounding_box()["y"] < 450
     assert watched.page.locator("#verdict-matrix tbody tr").count() == 1 + 4
     titles = watched.page.locator("main h2").all_inner_texts()

@@ -277,9 +277,9 @@ def runs_used(page: CampaignPage) -> str:
     valid = len(page.runs) - len(page.excluded) - reported
     excluded = f"{len(page.excluded):,} excluded{_excluded_text(page)}"
     if reported:
-        excluded += f"; {reported:,} with only the load generator's report, which no other figure includes"
+        excluded += f"; {reported:,} with only the load generator's report, listed separately"
     if page.runs and reported == len(page.runs):
-        return f"{counted(reported, 'run')} with only the load generator's report: shown as reported, never pooled."
+        return f"{counted(reported, 'run')} with only the load generator's report. Figures are as reported, run by run."
     planned = page.overview.get("planned")
     if planned is None:
         return f"{counted(valid + reported, 'run')}; {excluded}. The number of planned runs was not recorded."

@@ -7,7 +7,7 @@ the small plot that lists of campaigns show, and the matrix of verdicts at the t
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from loadstone import percentiles
@@ -37,6 +37,15 @@ _HEADLINE_STATISTICS = (
     *(name for name in LATENCIES if name != "p50"),
 )  # a headline is about the first of them that most variants and loads have
 _DIFFERENT = (SLOWER, FASTER)
+# Reason -> why verdicts are inconclusive, in the key of the matrix. All others mean too little evidence.
+_WHY_INCONCLUSIVE = {
+    reasons.ONE_RUN: "only one run",
+    reasons.FEW_RUNS: "too few runs",
+    reasons.RUNS_VARY: "runs vary too much",
+    reasons.IDENTICAL_RUNS: "the same in every run",
+    reasons.TOO_FEW_REQUESTS: "too few requests",
+    reasons.BELOW_RESOLUTION: "below the clock's resolution",
+}
 _REQUESTS = ("requests", "requests and reports")  # evidence other than reports of tools
 _PLOT_WIDTH = 160  # width of a small plot, in pixels
 _PLOT_EDGE = 5  # pixels left free at either end of it
@@ -48,7 +57,8 @@ _MAX_DUMBBELLS = 12  # rows of a dumbbell plot, at most
 class Finding:
     """One row of `effects`, with labels of variants; `resolution_ns` is that of the campaign's latencies.
 
-    `as_multiple`: its ratio is given as a multiple (``1.80×``), because a ratio next to it is.
+    `as_multiple`: its ratio is given as a multiple (``1.80×``), because a ratio next to it is. `largest_of`: the number
+    of differences in the same statistic at the same load, of which this is the largest; 0 if it is not.
     """
 
     row: Row
@@ -56,6 +66,7 @@ class Finding:
     baseline: str
     resolution_ns: float | None = None
     as_multiple: bool = False
+    largest_of: int = 0
 
     @property
     def verdict(self) -> str:
@@ -133,7 +144,9 @@ class Finding:
         if self.verdict in _DIFFERENT and self._is_shift_unsure:  # verdicts are those of ratios
             return f"{self.variant} is {self.verdict} than {self.baseline} {where}: {what} {change} {bounds}."
         if self.verdict == SLOWER and self.shift is not None:
-            return f"{self.variant} adds {self._shift_text()} to the {what} of {self.baseline}, {before}, {where}."
+            largest = f": the largest of {self.largest_of} differences" if self.largest_of > 1 else ""
+            added = f"{self.variant} adds {self._shift_text()} to the {what} of {self.baseline}"
+            return f"{added}, {before}, {where}{largest}."
         if self.verdict == FASTER and self.shift is not None:
             return f"{self.variant} is {self._shift_text()} faster than {self.baseline} ({what} {before}) {where}."
         if self.verdict == EQUIVALENT:
@@ -197,7 +210,7 @@ class Finding:
         if reasons.ONE_RUN in codes and self.row["n_runs"] == 1:
             return ", one run each"
         if reasons.IDENTICAL_RUNS in codes:
-            return ", identical in every run, so without interval"
+            return ", the same in every run, so without an interval"
         return ", too few runs" if reasons.FEW_RUNS in codes else ""
 
 
@@ -265,7 +278,10 @@ def headline(found: Sequence[Finding]) -> Finding | None:
         size = abs(math.log(finding.ratio)) if finding.ratio else 0.0
         return finding.verdict in _DIFFERENT, finding.verdict == EQUIVALENT, size
 
-    return max(found, key=weight, default=None)
+    if (largest := max(found, key=weight, default=None)) is None:
+        return None
+    is_largest = all(abs(largest.shift or 0.0) >= abs(each.shift or 0.0) for each in found)
+    return replace(largest, largest_of=len(found)) if is_largest else largest
 
 
 def titles(
@@ -395,8 +411,19 @@ def matrix(
         "has_intervals": any(each.bounds for each in found.values() if not each.is_of_failures),
         "failures_differ": any(each.verdict in (MORE, FEWER) for each in found.values()),
         "caveats": caveats(found.values()),
+        "why_inconclusive": _inconclusive_reasons(found.values()),
         "one_of_many": max((each.row["n_compared"] or 0 for each in found.values() if each.is_one_of_many), default=0),
     }
+
+
+def _inconclusive_reasons(found: Iterable[Finding]) -> list[str]:
+    """Why the latencies among these are inconclusive, the most frequent reason first."""
+    counts: Counter[str] = Counter()
+    for each in found:
+        if each.verdict == INCONCLUSIVE and each.ratio is not None and not (each.is_of_failures or each.is_one_of_many):
+            texts = (_WHY_INCONCLUSIVE.get(reason.code) for reason in reasons.of_row(each.row))
+            counts[next(filter(None, texts), "too little evidence")] += 1
+    return [text for text, _ in counts.most_common()]
 
 
 def _matrix_cell(found: Finding, value: str) -> list[Any]:

@@ -90,6 +90,7 @@ def quality_context(queries: Queries, entries: Sequence[Mapping[str, Any]], outs
         "quality_text": _quality_text(total, n_problems, n_suggestions),
         "campaigns": campaigns,
         "most_excluded": _most_excluded(campaigns),
+        "n_without_plan": sum(bool(entry["held"]) and entry["held"]["planned"] is None for entry in entries),
         "shown": SHOWN,
         "outside": outside[:OUTSIDE],
         "n_outside": len(outside),

@@ -233,15 +233,15 @@ def _found(changes: Sequence[Row], page: VariantHistory, unit: Unit) -> str:
     how_many = "all have" if short == n_series else f"{short:,} have"
     unsure = f" ({how_many} fewer than {LEAST_TO_ESTIMATE} campaigns, too few to detect small changes)" if short else ""
     if not changes:
-        return f"No change of level detected in {n_series:,} histories, one per load and statistic{unsure}."
+        return f"No change of level in any of {n_series:,} series, one per load and statistic{unsure}."
     last = changes[0]
     n_changed = len({_series(row) for row in changes})
     shown = _change(last, unit, page)
     size = f"{shown['from_to']} ({shown['by']})" if shown["by"] else shown["from_to"]
     load = f"{rate_text(last['rate'])} {load_unit([last['load_model']])}"
     return (
-        f"The level changed in {n_changed:,} of {n_series:,} histories, one per load and statistic{unsure}. Last: "
-        f"{label(last['statistic']).lower()} at {load}, from {size}, on {moment(last['timestamp'])}."
+        f"The level changed in {n_changed:,} of {n_series:,} series, one per load and statistic{unsure}. Last: "
+        f"{label(last['statistic']).lower()} at {load}, from a level of {size}, on {moment(last['timestamp'])}."
     )
 
 
