@@ -171,14 +171,24 @@ def test_headline_prefers_what_most_variants_have_and_what_is_certain():
     assert findings.headline([]) is None
 
 
+def place(rows, *saturated):
+    return findings.headline(findings.at_one_load(rows, [{"beyond": list(saturated)}], LABELS)).place
+
+
 def test_headline_says_that_it_is_the_largest_where_it_is():
     rows = [row(), row("wasm", ratio=1.02, verdict="equivalent")]
-    largest = findings.headline(findings.at_one_load(rows, [], LABELS))
-    assert largest.sentence.endswith("at 100 requests/s: the largest of 2 differences.")
-    alone = findings.headline(findings.at_one_load(rows[:1], [], LABELS))
-    assert alone.sentence.endswith("at 100 requests/s.")
-    unsure = [row(), row("wasm", ratio=3.0, verdict="inconclusive")]
-    assert findings.headline(findings.at_one_load(unsure, [], LABELS)).sentence.endswith("at 100 requests/s.")
+    assert place(rows) == "The largest of 2 differences at this load."
+    assert place(rows[:1]) == ""
+    assert place([row(), row("wasm", ratio=3.0, verdict="inconclusive")]) == ""
+    assert place([row(verdict="inconclusive"), row("wasm", ratio=1.1, verdict="inconclusive")]) == ""
+
+
+def test_headline_says_why_it_is_about_its_load():
+    rows = [row(name, rate=rate, ratio=1.5 + 0.1 * at) for at, name in enumerate(LABELS) for rate in (100.0, 300.0)]
+    assert place(rows) == "The largest of 3 differences at this load."
+    assert place(rows, 300.0) == "The largest of 3 differences at the highest load without saturation."
+    marked = [each | ({"caveats": ["unsettled"]} if each["rate"] == 300.0 else {}) for each in rows]
+    assert place(marked) == "The largest of 3 differences at the load with the clearest verdicts."
 
 
 def test_key_of_the_matrix_says_why_verdicts_are_inconclusive():

@@ -37,7 +37,9 @@ def data_of(page: Path) -> dict:
 def test_the_answer_and_the_main_chart_are_on_the_first_screen(watched, page):
     watched.open(page.as_uri())
     heading = plain(watched.page.locator("#verdict").inner_text())
-    assert heading.startswith(f"{LABEL} adds ") and heading.endswith("at 200 requests/s: the largest of 4 differences.")
+    assert heading.startswith(f"{LABEL} adds ") and heading.endswith("at 200 requests/s.")
+    largest = "The largest of 4 differences at the highest load without saturation."
+    assert watched.page.locator(".conclusion .brief").inner_text() == largest
     assert watched.page.locator("#verdict-matrix").bounding_box()["y"] < 450
     assert watched.page.locator("#verdict-matrix tbody tr").count() == 1 + 4
     titles = watched.page.locator("main h2").all_inner_texts()
@@ -54,7 +56,7 @@ def test_the_answer_comes_before_its_caveats_and_their_number_is_beside_it(watch
     found = watched.page.locator("#caveats li")
     serious = watched.page.locator("#caveats li.serious")
     number = f"{serious.count()} serious caveat{'s' if serious.count() > 1 else ''}"
-    more = ", the main ones" if serious.count() > 2 else ""
+    more = ", the most important first" if serious.count() > 2 else ""
     texts = [each.inner_text().partition("Serious: ") for each in serious.all()[:2]]
     parts = [(*text.partition(": ")[::2], "*" if mark else "") for mark, _, text in texts]
     shown = [f"{name.lower()}{mark} ({extent})" if extent else f"{name.lower()}{mark}" for name, extent, mark in parts]

@@ -117,7 +117,7 @@ def test_the_list_keeps_its_headings_on_a_phone(through_time, watched):
         .first.locator("td")
         .evaluate_all("cells => cells.map((cell) => getComputedStyle(cell, '::before').content)")
     )
-    assert heads == [f'"{name}: "' for name in ("Measured in", "Hosts", "Load", "Change of level")]
+    assert heads == [f'"{name}: "' for name in ("Measured in", "Hosts", "Load", "Level changes")]
 
 
 def test_the_table_of_changes_leads_to_the_campaign(through_time, watched):

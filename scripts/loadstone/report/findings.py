@@ -42,7 +42,7 @@ _WHY_INCONCLUSIVE = {
     reasons.ONE_RUN: "only one run",
     reasons.FEW_RUNS: "too few runs",
     reasons.RUNS_VARY: "runs vary too much",
-    reasons.IDENTICAL_RUNS: "the same in every run",
+    reasons.IDENTICAL_RUNS: "identical runs",
     reasons.TOO_FEW_REQUESTS: "too few requests",
     reasons.BELOW_RESOLUTION: "below the clock's resolution",
 }
@@ -57,8 +57,9 @@ _MAX_DUMBBELLS = 12  # rows of a dumbbell plot, at most
 class Finding:
     """One row of `effects`, with labels of variants; `resolution_ns` is that of the campaign's latencies.
 
-    `as_multiple`: its ratio is given as a multiple (``1.80×``), because a ratio next to it is. `largest_of`: the number
-    of differences in the same statistic at the same load, of which this is the largest; 0 if it is not.
+    `as_multiple`: its ratio is given as a multiple (``1.80×``), because a ratio next to it is. `chosen_for`: why the
+    headline is about its load. `largest_of`: the number of differences in the same statistic at the same load, of which
+    this is the largest; 0 if it is not.
     """
 
     row: Row
@@ -66,6 +67,7 @@ class Finding:
     baseline: str
     resolution_ns: float | None = None
     as_multiple: bool = False
+    chosen_for: str = "this load"
     largest_of: int = 0
 
     @property
@@ -144,9 +146,7 @@ class Finding:
         if self.verdict in _DIFFERENT and self._is_shift_unsure:  # verdicts are those of ratios
             return f"{self.variant} is {self.verdict} than {self.baseline} {where}: {what} {change} {bounds}."
         if self.verdict == SLOWER and self.shift is not None:
-            largest = f": the largest of {self.largest_of} differences" if self.largest_of > 1 else ""
-            added = f"{self.variant} adds {self._shift_text()} to the {what} of {self.baseline}"
-            return f"{added}, {before}, {where}{largest}."
+            return f"{self.variant} adds {self._shift_text()} to the {what} of {self.baseline}, {before}, {where}."
         if self.verdict == FASTER and self.shift is not None:
             return f"{self.variant} is {self._shift_text()} faster than {self.baseline} ({what} {before}) {where}."
         if self.verdict == EQUIVALENT:
@@ -155,6 +155,11 @@ class Finding:
         size = f"{change} {bounds}".strip() if self.ratio is not None else "unknown"
         relative = f"{self.variant} relative to {self.baseline} {where}: {what} {size}"
         return f"{relative}{self._why_inconclusive()}: inconclusive."
+
+    @property
+    def place(self) -> str:
+        """``The largest of 4 differences at this load.``; empty where it is not, or the only one."""
+        return f"The largest of {self.largest_of} differences at {self.chosen_for}." if self.largest_of > 1 else ""
 
     @property
     def is_certain(self) -> bool:
@@ -210,7 +215,7 @@ class Finding:
         if reasons.ONE_RUN in codes and self.row["n_runs"] == 1:
             return ", one run each"
         if reasons.IDENTICAL_RUNS in codes:
-            return ", the same in every run, so without an interval"
+            return ", but the runs are identical, so there is no interval"
         return ", too few runs" if reasons.FEW_RUNS in codes else ""
 
 
@@ -260,8 +265,14 @@ def at_one_load(
         rate for (_, _, rate), each in found.items() if each.verdict != INCONCLUSIVE and not each.has_caveats
     )
     best = max(variants, key=lambda rate: (rate not in saturated, variants[rate], clear[rate], rate))
+    higher = [rate for rate in variants if rate > best]
+    chosen_for = "this load"
+    if higher and saturated.issuperset(higher):
+        chosen_for = "the highest load without saturation"
+    elif higher and clear[best] > max(clear[rate] for rate in higher):
+        chosen_for = "the load with the clearest verdicts"
     own = {variant: finding for (variant, _, rate), finding in found.items() if rate == best}
-    return [own[name] for name in labels if name in own]
+    return [replace(own[name], chosen_for=chosen_for) for name in labels if name in own]
 
 
 def _leading(rows: Iterable[Row]) -> str | None:
@@ -280,7 +291,9 @@ def headline(found: Sequence[Finding]) -> Finding | None:
 
     if (largest := max(found, key=weight, default=None)) is None:
         return None
-    is_largest = all(abs(largest.shift or 0.0) >= abs(each.shift or 0.0) for each in found)
+    is_largest = largest.verdict in _DIFFERENT and all(
+        abs(largest.shift or 0.0) >= abs(each.shift or 0.0) for each in found
+    )
     return replace(largest, largest_of=len(found)) if is_largest else largest
 
 
