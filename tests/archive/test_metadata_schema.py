@@ -72,7 +72,7 @@ TEXTS_AT_EDGES = [
     "10s",
     "1m.5s",
 ]
-OTHERS_AT_EDGES = [None, True, [], [1], [1.0], [-1], {}, {"a": 1}, [{}], [{"name": "a", "duration": "1s"}]]
+OTHERS_AT_EDGES = [None, True, [], [1], [1.0], [-1], ["1"], {}, {"a": 1}, [{}], [{"name": "a", "duration": "1s"}]]
 NUMBERS = st.one_of(st.sampled_from(NUMBERS_AT_EDGES), st.integers(), st.floats())
 TEXTS = st.one_of(st.sampled_from(TEXTS_AT_EDGES), st.text(max_size=8))
 VALUES = st.recursive(

@@ -25,6 +25,8 @@ def commands() -> dict[tuple[str, ...], str]:
 
 
 COMMANDS = commands()
+# By place, so that a test whose command is changed keeps its name.
+NAMES = [f"{document}-{number}" for number, document in enumerate(COMMANDS.values())]
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +44,7 @@ def state(checkout: Checkout) -> dict[Path, int]:
     return {file: file.stat().st_mtime_ns for folder in folders for file in folder.rglob("*")}
 
 
-@pytest.mark.parametrize("arguments", COMMANDS, ids=" ".join)
+@pytest.mark.parametrize("arguments", COMMANDS, ids=NAMES)
 def test_a_command_of_an_example_can_be_given(arguments: tuple[str, ...], project: Checkout) -> None:
     if "--profile" in arguments:
         require(None)

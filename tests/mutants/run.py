@@ -100,6 +100,7 @@ def main(words: list[str]) -> int:
     copies: SimpleQueue[Path] = SimpleQueue()
     survivors = 0
     with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)  # a test runs as another user
         workers = max(1, min(len(chosen), os.cpu_count() or 1))
 
         def attempt(mutant: Mutant) -> tuple[Mutant, bool, str, float]:

@@ -47,7 +47,7 @@ MUTANTS = {
             "a text is no list of positions",
             "or any(isinstance(item, str) for item in value):\n",
             "or not value:\n",
-            ("archive/test_metadata_schema.py::test_what_the_schema_takes_the_reader_understands_and_nothing_else",),
+            ("archive/test_metadata_schema.py::test_schema_and_reader_agree_at_every_edge",),
         ),
     ),
     "Slurm gives the same tables, and survives a machine's death": (

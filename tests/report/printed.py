@@ -88,7 +88,7 @@ def number(text: str) -> float:
     """The number that a text begins with; a share (``6.67 %``) as a share of one."""
     found = _NUMBER.search(text)
     assert found, f"no number: {text}"
-    value = float(found[0].replace(",", "").replace("−", "-"))
+    value = float(found[0].replace(",", "").replace("−", "-").replace("−", "-"))
     return value / 100 if text[found.end() :].lstrip().startswith(("%", "points")) else value
 
 

@@ -176,7 +176,7 @@ def verdict_rows(watched, page: Path) -> list[list[list[str]]]:
 
 
 def _ends(interval: str) -> list[float]:
-    return [float(end.replace(",", "")) for end in interval.strip("[]").split(", ")]
+    return [float(end.replace(",", "").replace("−", "-")) for end in interval.strip("[]").split(", ")]
 
 
 def _options(compared: Compared, name: str) -> dict[str, str]:

@@ -68,7 +68,7 @@ def test_data_are_those_of_the_table_and_the_picture(made_site, watched, tmp_pat
     for row, read in zip(rows, cells, strict=True):
         for text, cell in zip(row, read, strict=False):
             try:
-                number = float(cell.replace(",", ""))
+                number = float(cell.replace(",", "").replace("−", "-"))
             except ValueError:
                 assert cell in (text, "–", "failed", "successful") or "over" in cell
             else:

@@ -186,22 +186,28 @@ def test_headline_says_that_it_is_the_largest_where_it_is():
 def test_headline_says_why_it_is_about_its_load():
     rows = [row(name, rate=rate, ratio=1.5 + 0.1 * at) for at, name in enumerate(LABELS) for rate in (100.0, 300.0)]
     assert place(rows) == "The largest of 3 differences at this load."
-    assert place(rows, 300.0) == "The largest of 3 differences at the highest load without saturation."
+    assert place(rows, 300.0) == "The largest of 3 differences at the highest load clearly below saturation."
+    all_saturated = findings.at_one_load(rows, [{"beyond": [100.0], "near": [300.0]}], LABELS)
+    assert findings.headline(all_saturated).place == "The largest of 3 differences at this load."
+    near = findings.at_one_load(rows, [{"beyond": [], "near": [300.0]}], LABELS)
+    assert findings.headline(near).place == "The largest of 3 differences at the highest load clearly below saturation."
+    without_figures = [*rows, row(rate=400.0, value=None)]
+    assert place(without_figures, 300.0) == "The largest of 3 differences at this load."
     marked = [each | ({"caveats": ["unsettled"]} if each["rate"] == 300.0 else {}) for each in rows]
     assert place(marked) == "The largest of 3 differences at the load with the clearest verdicts."
 
 
-def test_key_of_the_matrix_says_why_verdicts_are_inconclusive():
+def test_key_of_the_matrix_says_why_verdicts_of_its_statistic_are_inconclusive():
     def why(*codes):
-        rows = [
-            row(name, verdict="inconclusive", reasons=[{"code": code}], n_compared=9)
-            for name, code in zip(LABELS, codes, strict=False)
-        ]
+        shared = {"verdict": "inconclusive", "n_compared": 9}
+        rows = [row(name, reasons=[{"code": code}], **shared) for name, code in zip(LABELS, codes, strict=False)]
+        rows += [row(statistic="p99", reasons=[{"code": "few_runs"}], **shared)]
         return findings.matrix(rows, STYLES, MILLISECONDS)["why_inconclusive"]
 
-    assert why("runs_vary", "one_run", "one_run") == ["only one run", "runs vary too much"]
-    assert why("evidence_differs") == ["too little evidence"]
-    assert why("multiple_comparisons") == []  # these have a mark with a text of its own
+    assert why("runs_vary", "one_run", "one_run") == {"p50": "only one run, runs vary too much", "p99": "too few runs"}
+    assert why("evidence_differs")["p50"] == "some runs have only reports"
+    assert why("sample_size_unknown")["p50"] == "too little evidence"
+    assert why("multiple_comparisons")["p50"] == ""  # these have a mark with a text of its own
 
 
 def test_headline_takes_the_mean_where_there_is_no_median_or_hardly_any():

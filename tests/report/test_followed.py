@@ -82,7 +82,7 @@ def test_every_table_of_figures_is_among_those_that_are_picked_from(claims):
         ("6.67 %", 0.0668, False),
         ("50 %", 0.5004, True),
         ("50 %", 0.501, False),
-        ("-0.104 points", -0.00104, True),
+        ("−0.104 points", -0.00104, True),
         ("0 %", 0.0, True),
         ("0 %", 0.001, False),
         ("–", float("nan"), True),

@@ -27,7 +27,7 @@ from loadstone.report.output import unbroken
         (999.6, "1,000"),
         (1234.5, "1,234"),
         (45678.9, "45,679"),
-        (-2.5, "-2.50"),
+        (-2.5, "−2.50"),
     ],
 )
 def test_three_significant_digits_and_whole_numbers_in_full(value, text):

@@ -115,6 +115,7 @@ class ChartedPage:
             "statistic": next(about, data["statistic"]),
             "matrix": matrix.get("cells", {}),
             "baseline_cells": matrix.get("baseline_cells", {}),
+            "why_inconclusive": matrix.get("why_inconclusive", {}),
             "symbols": context["symbols"],
             "sheet": said,
         }

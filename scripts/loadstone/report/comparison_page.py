@@ -438,7 +438,7 @@ def _sentence(each: Fitted, one_load: str) -> str:
 
 
 def _number(value: float) -> str:
-    return significant(value).replace("-", "−")
+    return significant(value)
 
 
 _FITTED_FROM = {"reported": "the tools' reports", "requests": "their requests"}

@@ -45,6 +45,12 @@ _WHY_INCONCLUSIVE = {
     reasons.IDENTICAL_RUNS: "identical runs",
     reasons.TOO_FEW_REQUESTS: "too few requests",
     reasons.BELOW_RESOLUTION: "below the clock's resolution",
+    reasons.EVIDENCE_DIFFERS: "some runs have only reports",
+    reasons.PROTOCOLS_DIFFER: "different protocols",
+    reasons.TIMEOUTS: "timeouts",
+    reasons.INTERVAL_TIMES_OUT: "timeouts",
+    reasons.ZERO_LATENCY: "latencies of 0",
+    reasons.ZERO_IN_OTHER_RUNS: "latencies of 0",
 }
 _REQUESTS = ("requests", "requests and reports")  # evidence other than reports of tools
 _PLOT_WIDTH = 160  # width of a small plot, in pixels
@@ -250,8 +256,9 @@ def at_one_load(
 ) -> list[Finding]:
     """Each variant's difference in a statistic, by default the leading one, at the load that the headline is about.
 
-    That is the greatest load with figures of most variants at which none is saturated, because there latency describes
-    the variant and not how long the attack took; before others, that with the most verdicts that no caveat marks.
+    That is the greatest load with figures of most variants at which none is saturated or may be, because there latency
+    describes the variant and not how long the attack took; before others, that with the most verdicts that no caveat
+    marks.
     """
     known = [row for row in rows if row["value"] is not None and row["baseline_value"] is not None]
     known = [row for row in known if row["statistic"] != ERRORS and row["variant"] in labels]
@@ -259,17 +266,17 @@ def at_one_load(
     found = findings((row for row in known if row["statistic"] == statistic), labels, resolution_ns)
     if not found:
         return []
-    saturated = {rate for row in knees for rate in row["beyond"] or ()}
+    saturated, near = ({rate for row in knees for rate in row.get(name) or ()} for name in ("beyond", "near"))
     variants = Counter(rate for _, _, rate in found)
     clear = Counter(
         rate for (_, _, rate), each in found.items() if each.verdict != INCONCLUSIVE and not each.has_caveats
     )
-    best = max(variants, key=lambda rate: (rate not in saturated, variants[rate], clear[rate], rate))
-    higher = [rate for rate in variants if rate > best]
+    best = max(variants, key=lambda rate: (rate not in saturated, rate not in near, variants[rate], clear[rate], rate))
+    higher = {row["rate"] for row in rows if row["rate"] > best}
     chosen_for = "this load"
-    if higher and saturated.issuperset(higher):
-        chosen_for = "the highest load without saturation"
-    elif higher and clear[best] > max(clear[rate] for rate in higher):
+    if higher and best not in saturated | near and higher <= saturated | near:
+        chosen_for = "the highest load clearly below saturation"
+    elif all(clear[best] > clear[rate] for rate in variants if rate != best) and len(variants) > 1:
         chosen_for = "the load with the clearest verdicts"
     own = {variant: finding for (variant, _, rate), finding in found.items() if rate == best}
     return [replace(own[name], chosen_for=chosen_for) for name in labels if name in own]
@@ -291,10 +298,9 @@ def headline(found: Sequence[Finding]) -> Finding | None:
 
     if (largest := max(found, key=weight, default=None)) is None:
         return None
-    is_largest = largest.verdict in _DIFFERENT and all(
-        abs(largest.shift or 0.0) >= abs(each.shift or 0.0) for each in found
-    )
-    return replace(largest, largest_of=len(found)) if is_largest else largest
+    shifts = [abs(each.shift or 0.0) for each in found if each.baseline == largest.baseline]
+    is_largest = largest.verdict in _DIFFERENT and abs(largest.shift or 0.0) >= max(shifts)
+    return replace(largest, largest_of=len(shifts)) if is_largest else largest
 
 
 def titles(
@@ -424,19 +430,20 @@ def matrix(
         "has_intervals": any(each.bounds for each in found.values() if not each.is_of_failures),
         "failures_differ": any(each.verdict in (MORE, FEWER) for each in found.values()),
         "caveats": caveats(found.values()),
-        "why_inconclusive": _inconclusive_reasons(found.values()),
+        "why_inconclusive": {name: _inconclusive_reasons(found.values(), name) for name in statistics},
         "one_of_many": max((each.row["n_compared"] or 0 for each in found.values() if each.is_one_of_many), default=0),
     }
 
 
-def _inconclusive_reasons(found: Iterable[Finding]) -> list[str]:
-    """Why the latencies among these are inconclusive, the most frequent reason first."""
+def _inconclusive_reasons(found: Iterable[Finding], statistic: str) -> str:
+    """Why figures of a statistic are inconclusive, the most frequent reason first; not those that have a †."""
     counts: Counter[str] = Counter()
     for each in found:
-        if each.verdict == INCONCLUSIVE and each.ratio is not None and not (each.is_of_failures or each.is_one_of_many):
+        is_shown = each.row["statistic"] == statistic and each.ratio is not None and not each.is_one_of_many
+        if is_shown and each.verdict == INCONCLUSIVE:
             texts = (_WHY_INCONCLUSIVE.get(reason.code) for reason in reasons.of_row(each.row))
             counts[next(filter(None, texts), "too little evidence")] += 1
-    return [text for text, _ in counts.most_common()]
+    return ", ".join(text for text, _ in counts.most_common())
 
 
 def _matrix_cell(found: Finding, value: str) -> list[Any]:

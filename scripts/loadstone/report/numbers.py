@@ -72,14 +72,14 @@ def sentence_unit(latency_ns: float) -> Unit:
 
 
 def significant(value: float | None, digits: int = 3) -> str:
-    """Three significant digits, thousands separated, whole numbers never cut: ``0.462``, ``1,234``."""
+    """Three significant digits, thousands separated, whole numbers never cut: ``0.462``, ``1,234``, ``−5.10``."""
     if value is None or math.isnan(value):
         return "–"
     if value == 0:
         return "0"
     value = float(f"{value:.{digits}g}") if abs(value) < 10**digits else round(value)
     decimals = max(0, digits - 1 - math.floor(math.log10(abs(value))))
-    return f"{value:,.{decimals}f}"
+    return f"{value:,.{decimals}f}".replace("-", "−")
 
 
 def share(fraction: float | None) -> str:
@@ -136,9 +136,9 @@ def points_text(shift: float | None, bounds: tuple[float, float] | None) -> tupl
 
 def signed(number: str) -> str:
     """A number with its sign: ``+5``, ``−5``; zero has none."""
-    if not number.strip("-0.,"):
-        return number.lstrip("-")
-    return number.replace("-", "−") if number.startswith("-") else f"+{number}"
+    if not number.strip("-−0.,"):
+        return number.lstrip("-−")
+    return number.replace("-", "−") if number[0] in "-−" else f"+{number}"
 
 
 def duration(seconds: float | None) -> str:
@@ -254,7 +254,7 @@ def spread_text(std_ns: float | None, unit: Unit, resolution_ns: float | None) -
 def in_steps(latency_ns: float, unit: Unit, resolution_ns: float) -> str:
     """A latency as a whole number of steps, with as many decimals as these need."""
     steps = round(latency_ns / resolution_ns)
-    return f"{steps * resolution_ns / unit.length_ns:,.{_decimals(unit, resolution_ns)}f}"
+    return f"{steps * resolution_ns / unit.length_ns:,.{_decimals(unit, resolution_ns)}f}".replace("-", "−")
 
 
 def _decimals(unit: Unit, resolution_ns: float) -> int:

@@ -160,7 +160,7 @@ window.loadstone = window.loadstone || {};
     return (value) => {
       if (!step) return significant(value / length);
       const digits = { minimumFractionDigits: step[1], maximumFractionDigits: step[1] };
-      return inSteps(value / length, step[0]).toLocaleString("en-GB", digits);
+      return inSteps(value / length, step[0]).toLocaleString("en-GB", digits).replace("-", "−");
     };
   }
 

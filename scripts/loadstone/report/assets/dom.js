@@ -37,7 +37,7 @@ window.loadstone = window.loadstone || {};
     if (value === 0) return "0";
     const size = Math.abs(value), rounded = toDigits(value, size < 1000 ? 3 : String(Math.floor(size)).length);
     const decimals = Math.max(0, 2 - Math.floor(Math.log10(Math.abs(rounded))));
-    return rounded.toLocaleString("en-GB", { minimumFractionDigits: decimals, maximumFractionDigits: decimals });
+    return rounded.toLocaleString("en-GB", { minimumFractionDigits: decimals, maximumFractionDigits: decimals }).replace("-", "−");
   }
 
   /** A multiple of a coarse step; halves become even, after what division leaves beyond 12 digits. */

@@ -41,7 +41,7 @@ window.loadstone.figures = function figures(page, reader) {
 
   // Latencies with a coarse resolution are multiples of its step.
   const latencyText = (value) => (page.step && Number.isFinite(value)
-    ? inSteps(value, page.step[0]).toFixed(page.step[1]) : significant(value));
+    ? inSteps(value, page.step[0]).toFixed(page.step[1]).replace("-", "−") : significant(value));
   const latency = (value) => `${latencyText(value)} ${page.unit}`;
   const atLeast = (is, text) => `${is ? "at least " : ""}${text}`;
   const range = (low, high, text) => (low === null ? "none" : `[${text(low)}, ${text(high)}]`);

@@ -33,6 +33,12 @@
     const { element, unbroken } = loadstone;
     const of = (cells) => (cells ? cells[page.figures[statistic]] || [] : []);
     const rows = of(page.matrix), soft = (textContent, className = "interval") => element("span", { className, textContent });
+    document.querySelectorAll("#why-inconclusive").forEach((place) => {
+      const why = page.why_inconclusive[page.figures[statistic]];
+      place.textContent = why ? `: ${why}` : "";
+      const region = document.getElementById("verdict-matrix").closest("[aria-label]"), label = region.getAttribute("aria-label");
+      region.setAttribute("aria-label", label.replace(/^Table: The .*? relative to/, `Table: The ${page.statistics[statistic].toLowerCase()} relative to`));
+    });
     document.querySelectorAll("#verdict-matrix .baseline").forEach((row, baseline) => {
       row.querySelectorAll("td").forEach((place, load) => {
         const [value, interval] = (of(page.baseline_cells)[baseline] || [])[load] || ["–", ""];

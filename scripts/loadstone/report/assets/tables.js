@@ -7,7 +7,8 @@
 (function () {
   const LATEX = {
     "\\": "\\textbackslash{}", "{": "\\{", "}": "\\}", $: "\\$", "&": "\\&", "#": "\\#", "%": "\\%", _: "\\_", "^": "\\^{}",
-    "~": "\\~{}", "<": "\\textless{}", ">": "\\textgreater{}", "–": "--", "−": "$-$", "×": "$\\times$", "±": "$\\pm$",
+    "~": "\\~{}", "|": "\\textbar{}", "`": "\\textasciigrave{}", "-": "-{}", "→": "$\\rightarrow$", "≤": "$\\leq$", "≥": "$\\geq$",
+    "<": "\\textless{}", ">": "\\textgreater{}", "–": "--", "−": "$-$", "×": "$\\times$", "±": "$\\pm$",
     "µ": "\\textmu{}", "…": "\\ldots{}", "’": "'", "“": "``", "”": "''", "▲": "$\\blacktriangle$", "▼": "$\\blacktriangledown$",
     "■": "$\\blacksquare$", "○": "$\\circ$", "◆": "$\\blacklozenge$", "◇": "$\\lozenge$", "□": "$\\square$", "✕": "$\\times$",
   };
@@ -23,7 +24,7 @@
 
   /** All rows as lists of texts of equal length, cells repeated over the rows and columns that they span. */
   function grid(table) {
-    const rows = [...table.rows], filled = rows.map(() => []);
+    const rows = [...table.rows].filter((row) => !row.hidden), filled = rows.map(() => []);
     rows.forEach((row, at) => {
       let column = 0;
       for (const cell of row.cells) {
@@ -46,12 +47,12 @@
 
   const FORMATS = {
     md(rows) {
-      const line = (cells) => `| ${cells.map((text) => text.replace(/([\\|`*_<]|\](?=[([:]))/g, "\\$1")).join(" | ")} |`;
+      const line = (cells) => `| ${cells.map((text) => text.replace(/([\\|`*_<~&$]|\](?=[([:]))/g, "\\$1")).join(" | ")} |`;
       const rule = `| ${alignments(rows).map((side) => (side === "r" ? "--:" : "---")).join(" | ")} |`;
       return [line(rows[0]), rule, ...rows.slice(1).map(line)].join("\n") + "\n";
     },
     tex(rows, caption) {
-      const escaped = (text) => text.replace(/[\\{}$&#%_^~<>–−×±µ…’“”▲▼■○◆◇□✕]/g, (sign) => LATEX[sign]);
+      const escaped = (text) => text.replace(/-(?=-)|[\\{}$&#%_^~<>|`→≤≥–−×±µ…’“”▲▼■○◆◇□✕]/g, (sign) => LATEX[sign]).replace(/^[[*]/, "{$&}");
       const line = (cells) => `${cells.map(escaped).join(" & ")} \\\\`;
       return [
         "% \\usepackage{booktabs, amssymb, textcomp}", "\\begin{table}", `\\caption{${escaped(caption)}}`,
