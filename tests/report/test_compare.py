@@ -290,6 +290,7 @@ def test_what_is_not_compared_elsewhere_is_refused_with_the_reason(project, comp
     assert not compared.page.locator("#figures").is_visible()
     compared.choose("p50", (here, "plain", "100"), (here, "mesh", "100"))
     assert "Not compared" not in compared.sentence and compared.page.locator("#figures").is_visible()
+    assert compared.page.locator("#result .files").is_visible()
 
 
 def test_hosts_comparisons_without_figures_and_single_runs(project, compared):
@@ -300,6 +301,7 @@ def test_hosts_comparisons_without_figures_and_single_runs(project, compared):
     assert "Two protocols has no figures: its runs were sent over different protocols" in compared.sentence
     compared.choose("p50", (here, "plain", "100"), (here, "plain", "100"))
     assert compared.sentence == "Not compared: A and B are the same series."
+    assert not compared.page.locator("#result .files").is_visible()  # they would save what was compared before
     found = compared.choose("p50", (here, "plain", "100"), (here, "once", "100"))
     assert "without an interval: once at 100 requests/s has one run: the spread" in compared.sentence
     assert found["D"][1] == found["R"][1] == "–" != found["R"][0]

@@ -158,6 +158,8 @@ def test_the_matrix_follows_the_chosen_statistic(watched, page):
     assert plain(shown(".baseline")) == plain([["".join(cell) for cell in row] for row in baseline["p99"]])
     assert baseline["p50"] != baseline["p99"]
     assert "99" in watched.page.locator("#verdict-matrix caption").inner_text()
+    label = watched.page.locator(".scroll:has(#verdict-matrix)").get_attribute("aria-label")
+    assert re.fullmatch("Table: The (p99|99th percentile) relative to Direct", label)
 
 
 def test_titles_of_charts_state_the_finding_about_the_chosen_statistic(watched, page):
@@ -200,6 +202,27 @@ def test_a_table_as_csv_and_markdown(watched, pages):
     text = saved(watched, pages[0], "Markdown")
     assert text.splitlines()[0].startswith("| Load (requests/s) | Variant |") and len(text.splitlines()) == 22
     assert re.search(r"\| Direct \| [0-9.]+ \[[0-9.]+, [0-9.]+\] ", text)
+
+
+def test_a_saved_table_has_the_visible_rows_and_any_label(watched, pages):
+    def saved_with(label: str, title: str) -> str:
+        watched.open(pages[0].as_uri())
+        watched.page.locator("#cells-table tbody tr").evaluate_all(
+            """(rows, label) => {
+                rows.slice(1).forEach((row) => { row.hidden = true; });
+                rows[0].cells[0].textContent = label;
+            }""",
+            label,
+        )
+        with watched.page.expect_download() as download:
+            watched.page.locator(".scroll:has(#cells-table) + .files button", has_text=title).click()
+        return Path(download.value.path()).read_text()
+
+    assert len(list(csv.reader(io.StringIO(saved_with('=1, "2"', "CSV"))))) == 1 + 1
+    latex = saved_with("[a] | b--c `d` ≥", "LaTeX").splitlines()
+    (row,) = latex[latex.index("\\midrule") + 1 : latex.index("\\bottomrule")]
+    assert row.startswith(r"{[}a] \textbar{} b-{}-c \textasciigrave{}d\textasciigrave{} $\geq$ & ")
+    assert saved_with("~a~ &lt; $b$", "Markdown").splitlines()[2].startswith(r"| \~a\~ \&lt; \$b\$ | ")
 
 
 @pytest.mark.skipif(not shutil.which("pdflatex"), reason="pdflatex is not installed")
