@@ -172,7 +172,7 @@ def test_headline_prefers_what_most_variants_have_and_what_is_certain():
 
 
 def place(rows, *saturated):
-    return findings.headline(findings.at_one_load(rows, [{"beyond": list(saturated)}], LABELS)).place
+    return findings.headline(findings.at_one_load(rows, [{"beyond": list(saturated)}], LABELS)).rank_text
 
 
 def test_headline_says_that_it_is_the_largest_where_it_is():
@@ -188,9 +188,12 @@ def test_headline_says_why_it_is_about_its_load():
     assert place(rows) == "The largest of 3 differences at this load."
     assert place(rows, 300.0) == "The largest of 3 differences at the highest load clearly below saturation."
     all_saturated = findings.at_one_load(rows, [{"beyond": [100.0], "near": [300.0]}], LABELS)
-    assert findings.headline(all_saturated).place == "The largest of 3 differences at this load."
+    assert findings.headline(all_saturated).rank_text == "The largest of 3 differences at this load."
     near = findings.at_one_load(rows, [{"beyond": [], "near": [300.0]}], LABELS)
-    assert findings.headline(near).place == "The largest of 3 differences at the highest load clearly below saturation."
+    assert (
+        findings.headline(near).rank_text
+        == "The largest of 3 differences at the highest load clearly below saturation."
+    )
     without_figures = [*rows, row(rate=400.0, value=None)]
     assert place(without_figures, 300.0) == "The largest of 3 differences at this load."
     marked = [each | ({"caveats": ["unsettled"]} if each["rate"] == 300.0 else {}) for each in rows]

@@ -63,7 +63,7 @@ _MAX_DUMBBELLS = 12  # rows of a dumbbell plot, at most
 class Finding:
     """One row of `effects`, with labels of variants; `resolution_ns` is that of the campaign's latencies.
 
-    `as_multiple`: its ratio is given as a multiple (``1.80×``), because a ratio next to it is. `chosen_for`: why the
+    `as_multiple`: its ratio is given as a multiple (``1.80×``), because a ratio next to it is. `load_reason`: why the
     headline is about its load. `largest_of`: the number of differences in the same statistic at the same load, of which
     this is the largest; 0 if it is not.
     """
@@ -73,7 +73,7 @@ class Finding:
     baseline: str
     resolution_ns: float | None = None
     as_multiple: bool = False
-    chosen_for: str = "this load"
+    load_reason: str = "this load"
     largest_of: int = 0
 
     @property
@@ -163,9 +163,9 @@ class Finding:
         return f"{relative}{self._why_inconclusive()}: inconclusive."
 
     @property
-    def place(self) -> str:
+    def rank_text(self) -> str:
         """``The largest of 4 differences at this load.``; empty where it is not, or the only one."""
-        return f"The largest of {self.largest_of} differences at {self.chosen_for}." if self.largest_of > 1 else ""
+        return f"The largest of {self.largest_of} differences at {self.load_reason}." if self.largest_of > 1 else ""
 
     @property
     def is_certain(self) -> bool:
@@ -273,13 +273,13 @@ def at_one_load(
     )
     best = max(variants, key=lambda rate: (rate not in saturated, rate not in near, variants[rate], clear[rate], rate))
     higher = {row["rate"] for row in rows if row["rate"] > best}
-    chosen_for = "this load"
+    load_reason = "this load"
     if higher and best not in saturated | near and higher <= saturated | near:
-        chosen_for = "the highest load clearly below saturation"
+        load_reason = "the highest load clearly below saturation"
     elif all(clear[best] > clear[rate] for rate in variants if rate != best) and len(variants) > 1:
-        chosen_for = "the load with the clearest verdicts"
+        load_reason = "the load with the clearest verdicts"
     own = {variant: finding for (variant, _, rate), finding in found.items() if rate == best}
-    return [replace(own[name], chosen_for=chosen_for) for name in labels if name in own]
+    return [replace(own[name], load_reason=load_reason) for name in labels if name in own]
 
 
 def _leading(rows: Iterable[Row]) -> str | None:
