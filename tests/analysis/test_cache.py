@@ -12,13 +12,13 @@ from support.rawfiles import write_cell
 def computed(monkeypatch) -> list[tuple[float, str]]:
     """Rate and variant of every cell that was computed since the list was emptied."""
     found: list[tuple[float, str]] = []
-    compute = replicates.cells
+    compute = replicates.replicate
 
-    def spy(source, files, runs, *rest, **more):
+    def spy(runs, *rest):
         found.append((runs[0]["rate"], runs[0]["variant"]))
-        return compute(source, files, runs, *rest, **more)
+        return compute(runs, *rest)
 
-    monkeypatch.setattr(replicates, "cells", spy)
+    monkeypatch.setattr(replicates, "replicate", spy)
     return found
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from loadstone import archive
-from loadstone.analysis import distributions
+from loadstone.analysis import distributions, run_requests
 from loadstone.analysis.comparison import compare
 from loadstone.config.comparisons import Comparison
 from support.rawfiles import START_NS, TIMESTAMP, compress, line, write_cell
@@ -85,26 +85,26 @@ def test_a_run_more_costs_its_own_cell(project, monkeypatch) -> None:
     write(project, (2,), variant="other")
     project.make()
     computed = []
-    original = distributions._computed
+    original = run_requests.select
 
-    def spy(source, files, *rest):
-        computed.append(list(files))
-        return original(source, files, *rest)
+    def spy(connection, pools):
+        computed.extend(file for pool in pools for file in pool.files)
+        original(connection, pools)
 
-    monkeypatch.setattr(distributions, "_computed", spy)
+    monkeypatch.setattr(run_requests, "select", spy)
     project.make()
     assert computed == []
     (project.archive / "demo/here" / TIMESTAMP / str(RATE) / "other/1.results.json.zst").write_bytes(
         content(LATENCIES[1])
     )
     project.make()
-    assert len(computed) == 1 and "other" in computed[0][0]
+    assert computed and all("other" in file for file in computed)
 
 
 def test_a_comparison_of_one_campaign_takes_its_cells(project, monkeypatch) -> None:
     write(project, (1, 2))
     project.make()
-    monkeypatch.setattr(distributions, "_computed", None)
+    monkeypatch.setattr(distributions, "_curve", None)
     campaigns = list(archive.campaigns(project.archive))
     compare(
         Comparison(id="one", title="One", app="demo", hosts=("here",), timestamps=(TIMESTAMP,)),

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from loadstone import process, sql
 from loadstone.analysis.error_causes import BY_NAME, CAUSES, MOST_TEXTS
-from loadstone.analysis.run_requests import Cache
+from loadstone.tables import database
 from support import misbehaving, rawfiles
 from support.checkout import free_ports
 from support.misbehaving import answering, envoy_before, not_accepting, serving
@@ -322,17 +322,14 @@ def test_one_run_more_costs_its_own_cell_alone(project, monkeypatch):
         rawfiles.write_cell(project.archive, {"1.results.json": fail}, variant=variant)
     project.make()
     computed: list[str] = []
-    rows = Cache.rows
+    rows = database.rows
 
-    def noting(self, depends_on, files, compute):
-        def noted():
-            if depends_on[0] == sql.load("error_causes"):
-                computed.extend(Path(file).stem for file in files)
-            return compute()
+    def noting(connection, query, **values):
+        if query == sql.load("error_causes"):
+            computed.extend(Path(file).stem for file in values["files"])
+        return rows(connection, query, **values)
 
-        return rows(self, depends_on, files, noted)
-
-    monkeypatch.setattr(Cache, "rows", noting)
+    monkeypatch.setattr(database, "rows", noting)
     rawfiles.write_cell(project.archive, {"2.results.json": fail}, variant="istio")
     project.make()
     assert computed == ["100_istio"]

@@ -317,8 +317,8 @@ MUTANTS = {
         ),
         Mutant(
             "the deviation of runs has ddof 0",
-            "        stddev_pop(mean_ns ORDER BY host, timestamp, variant_dir, run) AS run_std_ns,\n",
-            "        stddev_samp(mean_ns ORDER BY host, timestamp, variant_dir, run) AS run_std_ns,\n",
+            "        stddev_pop(mean_ns ORDER BY series) AS run_std_ns,\n",
+            "        stddev_samp(mean_ns ORDER BY series) AS run_std_ns,\n",
             ("analysis/test_campaign.py::test_every_figure_equals_numpy",),
         ),
         Mutant(
@@ -347,8 +347,8 @@ MUTANTS = {
             "            SELECT list(ns ORDER BY i) FROM (\n"
             "                SELECT i, avg(each[i]) AS ns FROM (\n"
             "                    SELECT quantile_cont(t.latency_ns, $percentiles) AS each\n"
-            "                    FROM tested AS t WHERE t.stream = tested.stream\n"
-            "                    GROUP BY t.host, t.timestamp, t.variant_dir, t.run\n"
+            "                    FROM tested AS t WHERE t.pool = tested.pool AND t.stream = tested.stream\n"
+            "                    GROUP BY t.series\n"
             "                ), range(1, len($percentiles) + 1) AS numbers(i) GROUP BY i\n"
             "            )\n"
             "        ) AS percentiles_ns,\n",

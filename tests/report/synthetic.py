@@ -91,7 +91,7 @@ def _write_pictured(tables: Path, campaign: Campaign, runs: Sequence[dict[str, A
             file = layout.cell_file(tables, "requests", Cell(campaign, f"{rate:g}", variant)).relative_to(tables)
             own = [run | {"timeout_s": None, "requests_file": str(file)} for run in group]
             drawn["run_figures"] += distributions.run_figures(own, distributions.of_runs(source, own))
-            for table, rows in distributions.of_cell(source, own).items():
+            for table, rows in distributions.of_campaign(source, own).items():
                 drawn[table] += rows
     for table, rows in drawn.items():
         layout.write_rows(tables, layout.partition(tables, table, campaign) / layout.PART, rows, table)

@@ -1,10 +1,9 @@
 """Tables of one campaign -> which of its `runs` are excluded, its `cells`, and what follows. Reads no raw file."""
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC
-from functools import partial
-from itertools import groupby
+from itertools import chain, groupby
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,7 @@ from loadstone.analysis import (
 )
 from loadstone.analysis.campaign_checks import Declared, Profile, Suggestion, suggest, suggestion_row
 from loadstone.analysis.run_behaviour import RunBehaviour
-from loadstone.analysis.run_requests import Cache, Source
+from loadstone.analysis.run_requests import Cache, Pool, Source
 from loadstone.analysis.scope import Settings
 from loadstone.archive import MAIN_STREAM, Campaign
 from loadstone.tables import database, layout, schema
@@ -50,7 +49,8 @@ def analyse_campaign(
     the catalogue, a variant's folder that is not one of `folders` (None: all are allowed), tags that match no run.
     `completion_file` is False where none is expected; `lag_limit` holds fields of `LagLimit`. Returns the suggestions.
 
-    Cells are read one by one, so memory depends on the largest. Raises LoadstoneError when `tables` can't be written.
+    Cells are read a few at a time, so memory depends on the largest. Raises LoadstoneError when `tables` can't be
+    written.
     """
     declared = Declared(tags, frozenset(excluding), listed, completion_file, folders)
     with database.open_memory() as connection:
@@ -69,21 +69,16 @@ def analyse_campaign(
         runs, profiles = _judged(
             source, facts, declared, links, copies, figures=figures, behaviours=behaviours, failed=failed
         )
-        cells: list[Row] = []
-        cells_all: list[Row] = []
-        replicate_rows: list[Row] = []
-        charts: dict[str, list[Row]] = {table: [] for table in distributions.POOLED}
         # Two folders can be one variant.
-        for _, runs_of_cell in groupby(runs, key=lambda run: (run["rate"], run["variant"])):
-            group = list(runs_of_cell)
-            found = list(_cells(source, group, settings.confidence, replicate_rows=replicate_rows))
-            cells += found
-            for table, rows_of_cell in distributions.of_cell(source, group).items():
-                charts[table] += rows_of_cell
-            sent_by = {run["protocol"] for run in group} - {None}
-            one_load = len({_load(run) for run in group}) == 1 and len(sent_by) < 2
-            differs = one_load and any(run["excluded"] for run in group)
-            cells_all += _cells(source, group, settings.confidence, with_excluded=True) if differs else found
+        groups = [list(each) for _, each in groupby(runs, key=lambda run: (run["rate"], run["variant"]))]
+        replicate_rows: list[Row] = []
+        cells = _cells(source, groups, settings.confidence, replicate_rows=replicate_rows)
+        cells_all = cells.copy()
+        differing = [n for n, group in enumerate(groups) if _differs_with_excluded(group)]
+        with_excluded = _cells(source, [groups[n] for n in differing], settings.confidence, with_excluded=True)
+        for n, of_all in zip(differing, with_excluded, strict=True):
+            cells_all[n] = of_all
+        charts = distributions.of_campaign(source, runs)
         cache.save()
     suggestions = suggest(profiles, campaign_checks.unfinished(campaign, planned, declared))
     key = layout.campaign_key(campaign)
@@ -93,8 +88,8 @@ def analyse_campaign(
         "sending": [each.sending for each in behaviours],
         "senders": [row for each in behaviours for row in each.senders],
         "run_figures": distributions.run_figures(facts, figures),
-        "cells": cells,
-        "cells_all": cells_all,
+        "cells": list(chain.from_iterable(cells)),
+        "cells_all": list(chain.from_iterable(cells_all)),
         "suggestions": [suggestion_row(each, key) for each in suggestions],
         "error_causes": failed,
         **charts,
@@ -215,30 +210,41 @@ def _profile(
 # --- cells -----------------------------------------------------------------------------------------------------------
 
 
+def _differs_with_excluded(runs: Sequence[Row]) -> bool:
+    """Whether a row of `cells_all` has more of a cell's `runs` than that of `cells`: all are measured in one way."""
+    sent_by = {run["protocol"] for run in runs} - {None}
+    one_load = len({_load(run) for run in runs}) == 1 and len(sent_by) < 2
+    return one_load and any(run["excluded"] for run in runs)
+
+
 def _cells(
     source: Source,
-    runs: Sequence[Row],
+    groups: Sequence[Sequence[Row]],
     confidence: float,
     *,
     replicate_rows: list[Row] | None = None,
     with_excluded: bool = False,
-) -> Iterator[Row]:
-    """One row per stream, over the valid ones of a cell's `runs`, or over all. Adds rows to `replicate_rows`.
+) -> list[list[Row]]:
+    """For each of `groups`, the runs of a cell, one row per stream: over the valid runs, or over all.
 
-    Runs of the same number in two folders are in none, because their requests can't be told apart.
+    Adds rows to `replicate_rows`. Runs of the same number in two folders are in none, because their requests can't be
+    told apart.
     """
-    counting = [run for run in runs if not run["excluded"] or (with_excluded and not _has_same_number(run))]
-    included = replicates.ordered([run for run in counting if run["requests_file"]])
-    if not included:
-        return
-    key = {name: runs[0][name] for name in schema.CELL_KEY}
-    files = {run["requests_file"] for run in included}
-    of_runs = [tuple(run[name] for name in ("variant_dir", "run", *replicates.RUN_COLUMNS)) for run in included]
-    depends_on = replicates.CELL_CODE, key, of_runs, confidence
-    compute = partial(replicates.cells, source, files, included, confidence, with_excluded=with_excluded)
-    for cell in source.cache.rows(depends_on, files, compute):
-        resolution_ns = max((run["resolution_ns"] for run in included if run["resolution_ns"]), default=None)
-        text = cell.pop("replicates")
-        if replicate_rows is not None and cell["stream"] == MAIN_STREAM:
-            replicate_rows += replicates.rows(key, replicates.from_text(text))
-        yield key | cell | {"n_excluded": sum(run["excluded"] for run in runs), "resolution_ns": resolution_ns}
+    pools = []
+    for runs in groups:
+        counting = [run for run in runs if not run["excluded"] or (with_excluded and not _has_same_number(run))]
+        included = replicates.ordered([run for run in counting if run["requests_file"]])
+        pools.append(Pool(sorted({run["requests_file"] for run in included}), included))
+    known = [n for n, pool in enumerate(pools) if pool.runs]
+    computed = replicates.cells(source, [pools[n] for n in known], confidence, with_excluded=with_excluded)
+    found: list[list[Row]] = [[] for _ in groups]
+    for n, rows in zip(known, computed, strict=True):
+        runs, resolutions_ns = groups[n], [run["resolution_ns"] for run in pools[n].runs if run["resolution_ns"]]
+        key = {name: runs[0][name] for name in schema.CELL_KEY}
+        own = {"n_excluded": sum(run["excluded"] for run in runs), "resolution_ns": max(resolutions_ns, default=None)}
+        for cell in rows:
+            text = cell.pop("replicates")
+            if replicate_rows is not None and cell["stream"] == MAIN_STREAM:
+                replicate_rows += replicates.rows(key, replicates.from_text(text))
+            found[n].append(key | cell | own)
+    return found

@@ -8,7 +8,6 @@ rows over several cells are computed. Latencies of fits are of requests, and of 
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from functools import partial
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,7 @@ import pyarrow as pa
 
 from loadstone import sql
 from loadstone.analysis import Row, by_key, conclusions, distributions, replicates, run_requests
-from loadstone.analysis.run_requests import Cache, Source
+from loadstone.analysis.run_requests import Cache, Pool, Source
 from loadstone.analysis.scope import Scope, Settings, grouped, joined, run_key, way
 from loadstone.archive import MAIN_STREAM, Campaign
 from loadstone.config.comparisons import Comparison, Fit
@@ -232,29 +231,40 @@ class _Pooling:
         ``series`` of a run is the number of the row.
         """
         series = [[run | {"series": n} for run in runs] for n, runs in enumerate(grouped(selection.used))]
-        return series, [self.of(runs) for runs in series]
+        pooled = [self._of_cell(runs) for runs in series]
+        unknown = {n: self._pool(series[n]) for n, found in enumerate(pooled) if not found}
+        computed = self._computed([pool for pool in unknown.values() if pool.files])
+        for n in (n for n, pool in unknown.items() if pool.files):
+            pooled[n] = next(computed)
+        return series, pooled
 
-    def of(self, runs: Sequence[Row]) -> _Pooled | None:
-        """The figures of one series; None where none of its runs has requests."""
-        raw = replicates.ordered([run for run in runs if run["evidence"] == "raw"])
+    def _of_cell(self, runs: Sequence[Row]) -> _Pooled | None:
+        """The figures of a series from the tables of the one cell that has the same runs, if there is one."""
         first, *others = {_cell(run) for run in runs}
         (cell,) = self._cells.get(first, [None]) if not others else [None]
         # A cell has every run that has requests and is not excluded: if the numbers agree, so do the runs.
-        if cell and cell["n_runs"] == len(raw) and first in self._replicates:
-            charts = {
-                table: [row | {"comparison": self.comparison.id} for row in known.get(first, ())]
-                for table, known in self._charts.items()
-            }
-            return _Pooled(cell, replicates.from_rows(self._replicates[first]), charts)
-        files = self._files_of(raw)
-        columns = (*_RUN, *replicates.RUN_COLUMNS)
-        depends_on = replicates.CELL_CODE, [tuple(run[name] for name in columns) for run in raw], self._confidence
-        compute = partial(replicates.cells, self._source, files, raw, self._confidence, MAIN_STREAM)
-        rows = self._source.cache.rows(depends_on, files, compute) if files else []
-        if not rows:
+        raw = sum(run["evidence"] == "raw" for run in runs)
+        if not cell or cell["n_runs"] != raw or first not in self._replicates:
             return None
-        found = replicates.from_text(rows[0].pop("replicates"))
-        return _Pooled(rows[0], found, distributions.of_series(self._source, self.comparison.id, files, raw))
+        charts = {
+            table: [row | {"comparison": self.comparison.id} for row in known.get(first, ())]
+            for table, known in self._charts.items()
+        }
+        return _Pooled(cell, replicates.from_rows(self._replicates[first]), charts)
+
+    def _pool(self, runs: Sequence[Row]) -> Pool:
+        raw = replicates.ordered([run for run in runs if run["evidence"] == "raw"])
+        return Pool(self._files_of(raw), raw)
+
+    def _computed(self, pools: Sequence[Pool]) -> Iterator[_Pooled | None]:
+        """The figures of each of `pools`; None for one without measured requests."""
+        charts = distributions.of_pools(self._source, self.comparison.id, pools)
+        for rows, own in zip(replicates.cells(self._source, pools, self._confidence, MAIN_STREAM), charts, strict=True):
+            if not rows:
+                yield None
+                continue
+            found = replicates.from_text(rows[0].pop("replicates"))
+            yield _Pooled(rows[0], found, own)
 
     def reported(self, series: Sequence[Sequence[Row]]) -> dict[int, Row]:
         """The columns of vegeta-summaries, by the number of a series."""
@@ -275,7 +285,7 @@ class _Pooling:
         for _, group in groupby(unreported, key=lambda run: run["series"]):
             runs = list(group)
             if files := self._files_of(runs):
-                run_requests.select(connection, runs)
+                run_requests.select(connection, [Pool(files, runs)])
                 patterns = [layout.pattern(self._source.tables / file) for file in files]
                 found += database.rows(connection, sql.load("comparison_derived"), files=patterns)
         return found

@@ -8,11 +8,11 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from loadstone import sql, stats
-from loadstone.analysis import Row, replicates, run_requests
-from loadstone.analysis.run_requests import Source, by_run, key
+from loadstone.analysis import Row, by_key, replicates
+from loadstone.analysis.run_requests import Pool, Source, key
 from loadstone.analysis.scope import grouped, joined
 from loadstone.percentiles import PERCENTILES, SHOWN_PERCENTILES
-from loadstone.tables import database, layout
+from loadstone.tables import database
 
 POOLED = ("time_bins", "percentile_curves")
 
@@ -35,7 +35,7 @@ _CODE = [sql.load(name) for name in ("timed_requests", *POOLED)]
 def of_runs(source: Source, facts: Sequence[Row]) -> list[Row]:
     """The row of ``run_figures.sql`` of each of the runs `facts`; empty without single requests."""
     shown = list(SHOWN_PERCENTILES.values())
-    found = by_run(facts, lambda file, runs: source.of_cell("run_figures", file, runs, shares=SHARES, shown=shown))
+    found = source.of_runs("run_figures", facts, shares=SHARES, shown=shown)
     return [rows[0] if rows else {} for rows in found]
 
 
@@ -44,23 +44,40 @@ def run_figures(facts: Sequence[Row], figures: Sequence[Row]) -> list[Row]:
     return [key(fact) | _run(dict(row)) for fact, row in zip(facts, figures, strict=True) if row]
 
 
-def of_cell(source: Source, runs: Sequence[Row]) -> dict[str, list[Row]]:
-    """Rows of the `POOLED` tables for the valid ones of a cell's `runs`, which are rows of table `runs`.
+def of_campaign(source: Source, runs: Sequence[Row]) -> dict[str, list[Row]]:
+    """Rows of the `POOLED` tables for the valid ones of a campaign's `runs`, which are rows of table `runs`.
 
     Runs measured in different ways are never pooled.
     """
+    valid = grouped([run for run in runs if run["requests_file"] and not run["excluded"]])
+    pools = [Pool(sorted({run["requests_file"] for run in each}), replicates.ordered(each)) for each in valid]
     found: dict[str, list[Row]] = {table: [] for table in POOLED}
-    for each in grouped([run for run in runs if run["requests_file"] and not run["excluded"]]):
-        ordered = replicates.ordered(each)
-        for table, rows in _of_runs(source, {run["requests_file"] for run in each}, ordered).items():
-            found[table] += [_series(None, ordered) | row for row in rows]
+    for rows in of_pools(source, None, pools):
+        for table in POOLED:
+            found[table] += rows[table]
     return found
 
 
-def of_series(source: Source, comparison: str, files: Iterable[str], runs: Sequence[Row]) -> dict[str, list[Row]]:
-    """Rows of the `POOLED` tables for a comparison's runs of one variant at one rate, measured in one way."""
-    rows = _of_runs(source, files, runs)
-    return {table: [_series(comparison, runs) | row for row in rows[table]] for table in POOLED}
+def of_pools(source: Source, comparison: str | None, pools: Sequence[Pool]) -> list[dict[str, list[Row]]]:
+    """Rows of the `POOLED` tables for each pool; its runs are of one variant at one rate, measured in one way."""
+    shown = list(SHOWN_PERCENTILES.values())
+
+    def compute(chosen: Sequence[Pool], files: list[str]) -> Iterator[tuple[int, Row]]:
+        connection = source.connection
+        rates = sorted({run["rate"] for pool in chosen for run in pool.runs})
+        connection.execute(sql.load("timed_requests"), {"files": files, "rates": rates, "every_phase": False})
+        for row in database.rows(connection, sql.load("percentile_curves"), shares=SHARES):
+            yield row.pop("pool"), {"table": "percentile_curves"} | _curve(row)
+        for row in database.rows(connection, sql.load("time_bins"), bins=BINS, per_bin=0, shares=shown):
+            yield row.pop("pool"), {"table": "time_bins"} | _bin(row)
+
+    depends_on = _CODE, SHARES, list(SHOWN_PERCENTILES), BINS
+    found = []
+    for pool, rows in zip(pools, source.of_pools(pools, compute, lambda _: depends_on), strict=True):
+        key = _series(comparison, pool.runs)
+        by_table = by_key(rows, lambda row: row.pop("table"))
+        found.append({table: [key | row for row in by_table[table]] for table in POOLED})
+    return found
 
 
 def _series(comparison: str | None, runs: Sequence[Row]) -> Row:
@@ -71,27 +88,6 @@ def _series(comparison: str | None, runs: Sequence[Row]) -> Row:
         **{name: runs[0][name] for name in ("app", "rate", "variant")},
         **{name: joined(runs, name) for name in ("host", "load_model", "generator")},
     }
-
-
-def _of_runs(source: Source, files: Iterable[str], runs: Sequence[Row]) -> dict[str, list[Row]]:
-    files = sorted(files)
-    depends_on = (_CODE, SHARES, list(SHOWN_PERCENTILES), BINS, run_requests.identity(runs))
-    found: dict[str, list[Row]] = {table: [] for table in POOLED}
-    for row in source.cache.rows(depends_on, files, lambda: _computed(source, files, runs)):
-        found[row.pop("table")].append(row)
-    return found
-
-
-def _computed(source: Source, files: Sequence[str], runs: Sequence[Row]) -> Iterator[Row]:
-    connection, shown = source.connection, list(SHOWN_PERCENTILES.values())
-    run_requests.select(connection, runs)
-    patterns = [layout.pattern(source.tables / file) for file in files]
-    values = {"files": patterns, "rates": sorted({run["rate"] for run in runs}), "every_phase": False}
-    connection.execute(sql.load("timed_requests"), values)
-    for row in database.rows(connection, sql.load("percentile_curves"), shares=SHARES):
-        yield {"table": "percentile_curves"} | _curve(row)
-    for row in database.rows(connection, sql.load("time_bins"), bins=BINS, per_bin=0, shares=shown):
-        yield {"table": "time_bins"} | _bin(row)
 
 
 def is_lower_bound(row: Row, share: float) -> bool:

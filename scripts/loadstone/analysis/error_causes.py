@@ -21,7 +21,7 @@ from loadstone import sql
 from loadstone.analysis import run_requests
 from loadstone.analysis.run_requests import Source
 from loadstone.archive import Campaign
-from loadstone.tables import database, schema
+from loadstone.tables import database
 
 CLIENT, SERVER, PROXY, UNKNOWN = "client", "server", "proxy", "unknown"
 
@@ -161,10 +161,10 @@ def rows(source: Source, facts: Sequence[dict[str, Any]]) -> Iterator[dict[str, 
     """Rows of `error_causes` for the runs of a campaign (rows of `facts`), excluded ones too."""
     patterns = _patterns()
     source.connection.register("patterns", patterns)
-    for file, runs in sorted(run_requests.by_file(facts).items()):
-        key = {name: runs[0][name] for name in (*schema.CELL_KEY, "variant_dir")}
-        for row in source.of_cell("error_causes", file, runs, also=patterns.to_pylist(), most=MOST_TEXTS):
-            yield key | row
+    found = source.of_runs("error_causes", facts, also=patterns.to_pylist(), most=MOST_TEXTS)
+    for fact, rows in zip(facts, found, strict=True):
+        for row in rows:
+            yield run_requests.key(fact) | row
 
 
 def reported(connection: duckdb.DuckDBPyConnection, tables: Path, campaign: Campaign) -> list[dict[str, Any]]:

@@ -10,19 +10,21 @@ number in between would break the pairs.
 
 import base64
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import repeat
+from operator import itemgetter
 from typing import Any
 
 import duckdb
 import numpy as np
 
 from loadstone import sql, stats
-from loadstone.analysis import Row, run_requests
-from loadstone.analysis.run_requests import Source
+from loadstone.analysis import Row, by_key, run_requests
+from loadstone.analysis.run_requests import Pool, Source
 from loadstone.percentiles import ERRORS, MEAN, PERCENTILES, SHOWN_PERCENTILES, THROUGHPUT
 from loadstone.stats import Replicates, Sample
-from loadstone.tables import layout
+from loadstone.tables import database
 
 _COUNTS = ("n_runs", "n_blocks", "n_requests", "n_timeouts", "offered", "limit_ns")
 _KNOWN, _FAILED, _CENSORED = 1, 2, 4
@@ -44,28 +46,37 @@ def ordered(runs: Sequence[Row]) -> list[Row]:
 
 def cells(
     source: Source,
-    files: Collection[str],
-    runs: Sequence[Row],
+    pools: Sequence[Pool],
     confidence: float,
     stream: str | None = None,
     *,
     with_excluded: bool = False,
-) -> Iterator[Row]:
-    """Result rows of `cells.sql` for one series, with intervals and (as text) replicates.
+) -> list[list[Row]]:
+    """For each of `pools` the rows of `cells.sql`, with intervals and (as text) replicates.
 
-    There is a row per stream, or only that of `stream`. The requests are in `files`, relative to the tables' folder;
-    those of excluded runs are left out unless `with_excluded`.
+    There is a row per stream, or only that of `stream`. Requests of excluded runs are left out unless `with_excluded`.
     """
-    patterns = sorted(layout.pattern(source.tables / file) for file in files)
-    run_requests.select(source.connection, runs)
-    requests = {"files": patterns, "stream": stream, "with_excluded": with_excluded}
-    values = requests | {"percentiles": list(PERCENTILES.values()), "shown": list(SHOWN_PERCENTILES.values())}
-    for cell in source.connection.sql(sql.load("cells"), params=values).to_arrow_table().to_pylist():
-        sampled = _samples(source.connection, requests | {"stream": cell["stream"]}, runs)
-        found = replicate(runs, sampled)
-        latencies = _percentile_columns("", PERCENTILES, cell.pop("percentiles_ns"))
-        latencies |= _percentile_columns("ok_", SHOWN_PERCENTILES, cell.pop("ok_percentiles_ns"))
-        yield cell | latencies | columns(found, sampled, confidence) | {"replicates": to_text(found)}
+    requests = {"stream": stream, "with_excluded": with_excluded}
+    shares = {"percentiles": list(PERCENTILES.values()), "shown": list(SHOWN_PERCENTILES.values())}
+
+    def compute(chosen: Sequence[Pool], files: list[str]) -> Iterator[tuple[int, Row]]:
+        rows = database.rows(source.connection, sql.load("cells"), files=files, **requests, **shares)
+        for cell_stream, of_stream in by_key(rows, itemgetter("stream")).items():
+            values = {"files": files, "stream": cell_stream, "with_excluded": with_excluded}
+            sampled = _samples(source.connection, values, chosen)
+            for cell in of_stream:
+                number = cell.pop("pool")
+                found = replicate(chosen[number].runs, sampled[number])
+                latencies = _percentile_columns("", PERCENTILES, cell.pop("percentiles_ns"))
+                latencies |= _percentile_columns("ok_", SHOWN_PERCENTILES, cell.pop("ok_percentiles_ns"))
+                intervals = columns(found, sampled[number], confidence)
+                yield number, cell | latencies | intervals | {"replicates": to_text(found)}
+
+    def depends_on(pool: Pool) -> object:
+        names = ("app", "variant", *RUN_COLUMNS)
+        return CELL_CODE, [tuple(run[name] for name in names) for run in pool.runs], confidence, requests
+
+    return source.of_pools(pools, compute, depends_on)
 
 
 def _percentile_columns(prefix: str, names: Iterable[str], values_ns: Sequence[float] | None) -> Row:
@@ -73,13 +84,20 @@ def _percentile_columns(prefix: str, names: Iterable[str], values_ns: Sequence[f
     return {f"{prefix}{name}_ns": value for name, value in zip(names, values_ns or repeat(None), strict=False)}
 
 
-def _samples(connection: duckdb.DuckDBPyConnection, values: Mapping[str, Any], runs: Sequence[Row]) -> list[Sample]:
-    """The rows of ``series_requests.sql`` with these `values`: one sample for each selected run that has any."""
+def _samples(
+    connection: duckdb.DuckDBPyConnection, values: Mapping[str, Any], pools: Sequence[Pool]
+) -> dict[int, list[Sample]]:
+    """The rows of ``series_requests.sql`` with these `values`: by pool, one sample for each run that has any."""
     found = connection.execute(sql.load("series_requests"), values).fetchnumpy()
     series = found["series"]
     starts = np.flatnonzero(np.diff(series)) + 1
     parts = [np.split(found[name], starts) for name in ("series", "sent_ns", "latency_ns", "outcome")]
-    return [_sample(runs[number[0]], *rest) for number, *rest in zip(*parts, strict=True) if number.size]
+    places, samples = run_requests.positions(pools), defaultdict(list)
+    for number, *rest in zip(*parts, strict=True):
+        if number.size:
+            pool, run = places[number[0]]
+            samples[pool].append(_sample(pools[pool].runs[run], *rest))
+    return samples
 
 
 def _sample(run: Row, sent_ns: np.ndarray, latencies_ns: np.ndarray, outcome: np.ndarray) -> Sample:

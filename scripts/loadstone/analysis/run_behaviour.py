@@ -6,7 +6,6 @@ whether its load generators were synchronised.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -16,10 +15,9 @@ from numpy.typing import NDArray
 from loadstone import sql, stats
 from loadstone.analysis import Row, run_requests
 from loadstone.analysis.distributions import SHARES
-from loadstone.analysis.run_requests import Source
+from loadstone.analysis.run_requests import Pool, Source
 from loadstone.readers import load_generators
 from loadstone.stats import estimable, run_shape
-from loadstone.tables import layout
 from loadstone.text import listed, ms, percent, rate_text, rounded, three
 
 _Integers = NDArray[np.int64]
@@ -60,36 +58,32 @@ def find(
 
 def shapes(source: Source, facts: Sequence[Row]) -> list[Row | None]:
     """The row of `run_shapes` of each of `facts`; None for a run without single requests."""
-    found = run_requests.by_run(facts, partial(_shapes_of_cell, source))
+    query = sql.load("run_latencies")
+
+    def compute(pools: Sequence[Pool], files: list[str]) -> Iterator[tuple[int, Row]]:
+        columns: dict[str, Any] = source.connection.execute(query, {"files": files}).fetchnumpy()
+        series, seq, latency_ns, sent_ns = columns.values()
+        undated, places = np.ma.getmaskarray(sent_ns), run_requests.positions(pools)
+        starts = [0, *(np.flatnonzero(np.diff(series)) + 1).tolist(), series.size] if series.size else [0]
+        for low, high in pairwise(starts):
+            pool, position = places[series[low]]
+            run, part = pools[pool].runs[position], np.arange(low, high)
+            if run["clock_set_back_s"]:  # its requests are ordered by number
+                part = part[np.argsort(seq[part], kind="stable")]
+            found = run_shape.classify(latency_ns[part], run["resolution_ns"], stats.seed(*_identity(run), run["run"]))
+            times_ns = None if undated[part].any() or run["clock_set_back_s"] else np.asarray(sent_ns[part])
+            yield pool, {"series": position} | _shape_row(found, seq[part], times_ns)
+
+    def depends_on(pool: Pool) -> object:
+        return run_shape.CODE, query, _identity(pool.runs[0]), [run["resolution_ns"] for run in pool.runs]
+
+    found = source.of_cells(facts, compute, depends_on)
     return [run_requests.key(fact) | rows[0] if rows else None for fact, rows in zip(facts, found, strict=True)]
 
 
-def _shapes_of_cell(source: Source, file: str, runs: Sequence[Row]) -> list[Row]:
-    """Rows with the run's number and without the rest of the key."""
-    query = sql.load("run_latencies")
-    resolutions_ns = {fact["run"]: fact["resolution_ns"] for fact in runs}
-    set_back = {fact["run"] for fact in runs if fact["clock_set_back_s"]}  # their requests are ordered by number
-    identity = tuple(runs[0][name] for name in ("app", "host", "timestamp", "rate", "variant_dir"))
-
-    def compute() -> Iterator[Row]:
-        files = [layout.pattern(source.tables / file)]
-        run_requests.select(source.connection, runs)
-        columns: dict[str, Any] = source.connection.execute(query, {"files": files}).fetchnumpy()
-        run, seq, latency_ns, sent_ns = columns.values()
-        undated = np.ma.getmaskarray(sent_ns)
-        starts = [0, *(np.flatnonzero(np.diff(run)) + 1).tolist(), run.size] if run.size else [0]
-        for low, high in pairwise(starts):
-            number = int(run[low])
-            part = np.arange(low, high)
-            if number in set_back:
-                part = part[np.argsort(seq[part], kind="stable")]
-            seed = stats.seed(*identity, number)
-            found = run_shape.classify(latency_ns[part], resolutions_ns.get(number), seed)
-            times_ns = None if undated[part].any() or number in set_back else np.asarray(sent_ns[part])
-            yield {"run": number} | _shape_row(found, seq[part], times_ns)
-
-    depends_on = (run_shape.CODE, query, run_requests.identity(runs), identity, sorted(resolutions_ns.items()))
-    return source.cache.rows(depends_on, [file], compute)
+def _identity(run: Row) -> tuple[Any, ...]:
+    """Identifies the run's cell."""
+    return tuple(run[name] for name in ("app", "host", "timestamp", "rate", "variant_dir"))
 
 
 def unsettled_text(row: Row) -> str | None:
@@ -173,11 +167,7 @@ class LagLimit:
 
 def sending(source: Source, facts: Sequence[Row], figures: Sequence[Row], limit: LagLimit) -> list[Row]:
     """The row of `sending` of each of the runs `facts`, which have these `figures`."""
-
-    def of_cell(file: str, runs: list[Row]) -> list[Row]:
-        return source.of_cell("sending", file, runs) if any(_refusal(run) is None for run in runs) else []
-
-    found = run_requests.by_run(facts, of_cell)
+    found = source.of_runs("sending", facts, has=lambda fact: _refusal(fact) is None)
     return [
         run_requests.key(fact)
         | {"requests": own.get("n_requests")}
@@ -195,7 +185,7 @@ def _sending_row(fact: Row, found: Row | None, figures: Row, limit: LagLimit) ->
     observed = {f"observed_{name}_ns": by_share[share] for name, share in _OBSERVED.items()}
     limit_ns = limit.of(observed["observed_p50_ns"])
     supported = next((name for name, share in PERCENTILES.items() if estimable(requests, share)), None)
-    own = {name: value for name, value in found.items() if name not in ("run", "least_rate")}
+    own = {name: value for name, value in found.items() if name != "least_rate"}
     return (
         own
         | observed
@@ -275,11 +265,8 @@ _CLOCK = ("clock_offset_ns", "clock_uncertainty_ns", "clock_drift_ns")
 
 def senders(source: Source, facts: Sequence[Row]) -> list[list[Row]]:
     """The rows of `senders` of each of the runs `facts`; none for a run of one generator."""
-
-    def of_cell(file: str, runs: list[Row]) -> list[Row]:
-        return source.of_cell("senders", file, runs) if any((run["generators"] or 1) > 1 for run in runs) else []
-
-    return [_sender_rows(*each) for each in zip(facts, run_requests.by_run(facts, of_cell), strict=True)]
+    found = source.of_runs("senders", facts, has=lambda fact: (fact["generators"] or 1) > 1)
+    return [_sender_rows(*each) for each in zip(facts, found, strict=True)]
 
 
 def _sender_rows(fact: Row, found: Sequence[Row]) -> list[Row]:
@@ -291,7 +278,7 @@ def _sender_rows(fact: Row, found: Sequence[Row]) -> list[Row]:
         sender = recorded.get(row["generator"], {})
         rows.append(
             run_requests.key(fact)
-            | {name: value for name, value in row.items() if name not in ("run", "zero_ns")}
+            | {name: value for name, value in row.items() if name != "zero_ns"}
             | {"start_lag_ns": float(start_ns - min(starts))}
             | {name: sender.get(name) for name in ("process", "place", *_CLOCK)}
         )

@@ -7,15 +7,15 @@
 import hashlib
 import json
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from loadstone import sql
 from loadstone.analysis import Row, by_key
@@ -23,9 +23,10 @@ from loadstone.archive.durable import replace
 from loadstone.tables import database, layout
 
 _KEY = ("app", "host", "timestamp", "variant", "rate", "run", "variant_dir")
+_POSITIONS = ("series", "pool", "chart")
 _SELECTED = pa.schema(
     [
-        ("series", pa.int32()),
+        *((name, pa.int32()) for name in _POSITIONS),
         *((name, pa.string()) for name in ("host", "timestamp", "variant_dir")),
         ("rate", pa.float64()),
         ("run", pa.int32()),
@@ -33,6 +34,9 @@ _SELECTED = pa.schema(
         ("excluded", pa.bool_()),
     ]
 )
+
+# Requests that are read at once: few enough for their memory not to matter.
+_BATCH = 200_000
 
 # What every figure of requests depends on, other than its own query.
 CODE = sql.load("measured_requests")
@@ -55,26 +59,26 @@ class Cache:
         except (OSError, ValueError):
             self._entries = {}
 
-    def rows(self, depends_on: object, files: Iterable[str], compute: Callable[[], Iterable[Row]]) -> list[Row]:
-        """The rows that `compute` returns, from the cache if possible.
+    def key(self, depends_on: object, files: Iterable[str]) -> str:
+        """The key of rows over `files`, relative to the tables' folder; `depends_on` has all queries and values.
 
-        `depends_on` has the text of the queries and all values. `files` are relative to the tables' folder and
-        identified by size and mtime, since they are always replaced as a whole.
+        Files are identified by size and mtime, since they are always replaced as a whole.
         """
         versions = []
         for file in sorted(files):
             status = (self._tables / file).stat()
             versions.append((file, status.st_size, status.st_mtime_ns))
-        key = hashlib.sha256(repr((depends_on, versions)).encode("utf-8", "backslashreplace")).hexdigest()[:32]
-        if key in self._entries:
-            self._used[key] = self._entries[key]
-            return [_decoded(row) for row in self._entries[key]]
-        try:
-            found = list(compute())
-        except (duckdb.InvalidInputException, duckdb.IOException, duckdb.SerializationException) as error:
-            raise database.damaged(error) from None
-        self._used[key] = [_encoded(row) for row in found]
-        return found
+        return hashlib.sha256(repr((depends_on, versions)).encode("utf-8", "backslashreplace")).hexdigest()[:32]
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._entries
+
+    def __setitem__(self, key: str, rows: Iterable[Row]) -> None:
+        self._entries[key] = [_encoded(row) for row in rows]
+
+    def __getitem__(self, key: str) -> list[Row]:
+        self._used[key] = self._entries[key]
+        return [_decoded(row) for row in self._entries[key]]
 
     def save(self) -> None:
         """Write the entries that were used; all others are outdated."""
@@ -103,57 +107,142 @@ def _decoded(row: Row) -> Row:
 
 
 @dataclass(frozen=True)
+class Pool:
+    """Runs with requests in `files` (relative to the tables' folder): those of a cell, or of a row of comparisons."""
+
+    files: Sequence[str]
+    runs: Sequence[Row]
+
+
+@dataclass(frozen=True)
 class Source:
-    """A connection to the requests below `tables`, with a cache of what was computed from them."""
+    """A connection to the requests below `tables`, with a cache of what was computed from them.
+
+    Queries are over several pools at once, since planning a query takes longer than running it over a few thousand
+    requests.
+    """
 
     connection: duckdb.DuckDBPyConnection
     tables: Path
     cache: Cache
 
-    def of_cell(self, query: str, file: str, runs: Sequence[Row], *, also: object = None, **values: Any) -> list[Row]:
-        """The rows of ``sql/<query>.sql`` over the requests of a cell's `runs`, which are in `file`.
+    def of_pools(
+        self,
+        pools: Sequence[Pool],
+        compute: Callable[[Sequence[Pool], list[str]], Iterable[tuple[int, Row]]],
+        depends_on: Callable[[Pool], object],
+    ) -> list[list[Row]]:
+        """The rows of each of `pools`, from the cache if possible.
 
-        `values` are bound to the query's parameters other than `$files`; `also` is what else the rows depend on.
+        `compute` returns rows of some pools, each with the position of its pool; their runs are selected, and their
+        files are its second argument, as patterns. Raises LoadstoneError when a table's file is damaged.
         """
+        keys = [self.cache.key((depends_on(pool), identity(pool.runs)), pool.files) for pool in pools]
+        for batch in self._batches([n for n, key in enumerate(keys) if key not in self.cache], pools):
+            chosen = [pools[n] for n in batch]
+            select(self.connection, chosen)
+            files = sorted({layout.pattern(self.tables / file) for pool in chosen for file in pool.files})
+            found = defaultdict(list)
+            try:
+                for position, row in compute(chosen, files):
+                    found[position].append(row)
+            except (duckdb.InvalidInputException, duckdb.IOException, duckdb.SerializationException) as error:
+                raise database.damaged(error) from None
+            for position, n in enumerate(batch):
+                self.cache[keys[n]] = found[position]
+        return [self.cache[key] for key in keys]
 
-        def compute() -> list[Row]:
-            select(self.connection, runs)
-            files = [layout.pattern(self.tables / file)]
-            return database.rows(self.connection, sql.load(query), files=files, **values)
+    def _batches(self, numbers: Iterable[int], pools: Sequence[Pool]) -> Iterator[list[int]]:
+        """Pools of up to `_BATCH` requests together; a larger one is alone."""
+        batch: list[int] = []
+        total = 0
+        for number in numbers:
+            requests = sum(_n_requests(self.tables / file) for file in pools[number].files)
+            if batch and total + requests > _BATCH:
+                yield batch
+                batch, total = [], 0
+            batch.append(number)
+            total += requests
+        if batch:
+            yield batch
 
-        return self.cache.rows((sql.load(query), identity(runs), also, values), [file], compute)
+    def of_runs(
+        self,
+        query: str,
+        facts: Sequence[Row],
+        *,
+        has: Callable[[Row], bool] = lambda _: True,
+        also: object = None,
+        **values: Any,
+    ) -> list[list[Row]]:
+        """The rows of ``sql/<query>.sql`` for each of the runs `facts`: those with its ``series``.
+
+        Runs without requests, and those that `has` says have none, are not read. `values` are bound to the query's
+        parameters other than `$files`; `also` is what else the rows depend on.
+        """
+        text = sql.load(query)
+
+        def compute(pools: Sequence[Pool], files: list[str]) -> Iterator[tuple[int, Row]]:
+            places = positions(pools)
+            for row in database.rows(self.connection, text, files=files, **values):
+                pool, run = places[row["series"]]
+                yield pool, row | {"series": run}
+
+        return self.of_cells(facts, compute, lambda _: (text, values, also), has=has)
+
+    def of_cells(
+        self,
+        facts: Sequence[Row],
+        compute: Callable[[Sequence[Pool], list[str]], Iterable[tuple[int, Row]]],
+        depends_on: Callable[[Pool], object],
+        *,
+        has: Callable[[Row], bool] = lambda _: True,
+    ) -> list[list[Row]]:
+        """As `of_pools` for each of the runs `facts`, with a pool per cell; rows have ``series``, a run's position."""
+        cells = by_key(
+            [n for n, fact in enumerate(facts) if fact["requests_file"] and has(fact)],
+            lambda n: facts[n]["requests_file"],
+        )
+        pools = [Pool([file], [facts[n] for n in numbers]) for file, numbers in cells.items()]
+        found: list[list[Row]] = [[] for _ in facts]
+        for numbers, rows in zip(cells.values(), self.of_pools(pools, compute, depends_on), strict=True):
+            for row in rows:
+                found[numbers[row.pop("series")]].append(row)
+        return found
 
 
-def select(connection: duckdb.DuckDBPyConnection, runs: Sequence[Row]) -> None:
-    """Select the runs whose requests queries of the connection read; `series` is the position of each in `runs`.
+def _n_requests(file: Path) -> int:
+    """0 for a file that can't be read: the query will say so."""
+    try:
+        return int(pq.read_metadata(file).num_rows)
+    except (OSError, pa.ArrowException):
+        return 0
 
-    A run without these columns is not excluded, and its clock was not set back.
+
+def select(connection: duckdb.DuckDBPyConnection, pools: Sequence[Pool]) -> None:
+    """Select the runs whose requests queries of the connection read, by columns of ``selected_runs``.
+
+    `pool` is the position of a run's pool, `series` that of the run among those of all pools. A run without these
+    columns is not excluded, and its clock was not set back.
     """
-    rows = [{"clock_set_back_s": None, "excluded": False} | run | {"series": n} for n, run in enumerate(runs)]
+    usual = {"clock_set_back_s": None, "excluded": False}
+    runs = [usual | run | {"pool": n, "chart": n} for n, pool in enumerate(pools) for run in pool.runs]
+    rows = [run | {"series": n} for n, run in enumerate(runs)]
     columns = {name: [row[name] for row in rows] for name in _SELECTED.names}
     connection.register("selected_runs", pa.table(columns, schema=_SELECTED))
 
 
+def positions(pools: Sequence[Pool]) -> list[tuple[int, int]]:
+    """By `series`: the position of its pool, and of its run within that."""
+    return [(n, position) for n, pool in enumerate(pools) for position in range(len(pool.runs))]
+
+
 def identity(runs: Sequence[Row]) -> tuple[Any, ...]:
     """What measured requests of these runs depend on, other than their files."""
-    names = [name for name in _SELECTED.names if name != "series"]
+    names = [name for name in _SELECTED.names if name not in _POSITIONS]
     return CODE, [tuple(run.get(name) for name in names) for run in runs]
 
 
 def key(fact: Mapping[str, Any]) -> Row:
     """The columns that identify a run."""
     return {name: fact[name] for name in _KEY}
-
-
-def by_file(facts: Sequence[Row]) -> dict[str, list[Row]]:
-    """The runs with requests, by the file of these, which is that of a cell."""
-    return by_key([fact for fact in facts if fact["requests_file"]], itemgetter("requests_file"))
-
-
-def by_run(facts: Sequence[Row], of_cell: Callable[[str, list[Row]], Iterable[Row]]) -> list[list[Row]]:
-    """The rows of each of the runs `facts`; `of_cell(file, runs)` returns those of the runs with requests in a file."""
-    found = defaultdict(list)
-    for file, runs in by_file(facts).items():
-        for row in of_cell(file, runs):
-            found[file, row["run"]].append(row)
-    return [found[fact["requests_file"], fact["run"]] for fact in facts]

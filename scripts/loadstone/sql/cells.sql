@@ -1,7 +1,8 @@
--- One row per stream of a cell: the measured requests of its valid runs, pooled, or of all its runs ($with_excluded).
+-- One row per pool and stream: the measured requests of the pool's valid runs, or of all its runs ($with_excluded).
 --
 -- Requests are those of measured_requests.sql, in $files, limited to $stream if it is not null. Figures affected by
--- requests that timed out are lower bounds. Runs may be of several campaigns (a row of comparisons).
+-- requests that timed out are lower bounds. A pool has the runs of a cell or, maybe of several campaigns, of a row of
+-- comparisons.
 -- percentiles_ns are the percentiles $percentiles of all requests, ok_percentiles_ns the percentiles $shown of those
 -- with code 200, in the same order; ok_* covers only code 200. Percentiles are of the pooled requests, never averages
 -- over runs, and interpolate linearly between order statistics (numpy's default, type 7 of Hyndman & Fan 1996).
@@ -10,71 +11,71 @@
 -- errors counts as 0. Requests whose code the tool does not report are in no fraction, since their outcome is unknown.
 -- Sums over runs are in a fixed order, so that the same data give the same figures to the last digit.
 WITH tested AS (
-    SELECT stream, host, timestamp, variant_dir, run, code, ok, error_class, latency_ns
+    SELECT pool, stream, series, code, ok, error_class, latency_ns
     FROM measured_requests($files, with_excluded := $with_excluded)
     WHERE $stream IS NULL OR stream = $stream
 ),
 
 per_run AS (
     SELECT
+        pool,
         stream,
-        host,
-        timestamp,
-        variant_dir,
-        run,
+        series,
         nullif(count(code), 0) AS n_told,
         avg(latency_ns) AS mean_ns,
         avg(latency_ns) FILTER (WHERE ok) AS ok_mean_ns,
         count(error_class) / nullif(count(code), 0) AS error_fraction
     FROM tested
-    GROUP BY stream, host, timestamp, variant_dir, run
+    GROUP BY pool, stream, series
 ),
 
 over_runs AS (
     SELECT
+        pool,
         stream,
         count(*) AS n_runs,
-        avg(mean_ns ORDER BY host, timestamp, variant_dir, run) AS run_mean_ns,
-        stddev_pop(mean_ns ORDER BY host, timestamp, variant_dir, run) AS run_std_ns,
-        avg(ok_mean_ns ORDER BY host, timestamp, variant_dir, run) AS ok_run_mean_ns,
-        stddev_pop(ok_mean_ns ORDER BY host, timestamp, variant_dir, run) AS ok_run_std_ns,
-        avg(error_fraction ORDER BY host, timestamp, variant_dir, run) AS error_fraction,
-        stddev_pop(error_fraction ORDER BY host, timestamp, variant_dir, run) AS error_fraction_std
+        avg(mean_ns ORDER BY series) AS run_mean_ns,
+        stddev_pop(mean_ns ORDER BY series) AS run_std_ns,
+        avg(ok_mean_ns ORDER BY series) AS ok_run_mean_ns,
+        stddev_pop(ok_mean_ns ORDER BY series) AS ok_run_std_ns,
+        avg(error_fraction ORDER BY series) AS error_fraction,
+        stddev_pop(error_fraction ORDER BY series) AS error_fraction_std
     FROM per_run
-    GROUP BY stream
+    GROUP BY pool, stream
 ),
 
 -- Sums of integers are exact in any order of threads. Squares are summed in two halves, which cannot overflow.
 middles AS (
-    SELECT stream, ok IS TRUE AS is_ok, (sum(latency_ns) // count(*))::BIGINT AS middle_ns
+    SELECT pool, stream, ok IS TRUE AS is_ok, (sum(latency_ns) // count(*))::BIGINT AS middle_ns
     FROM tested
     GROUP BY ALL
 ),
 
 distances AS (
     SELECT
-        stream, is_ok, middle_ns,
+        pool, stream, is_ok, middle_ns,
         latency_ns::HUGEINT - middle_ns AS signed_ns,
         abs(signed_ns) // 4294967296 AS high,
         abs(signed_ns) % 4294967296 AS low
     FROM (SELECT *, ok IS TRUE AS is_ok FROM tested)
-    JOIN middles USING (stream, is_ok)
+    JOIN middles USING (pool, stream, is_ok)
 ),
 
 halves AS (
     SELECT
-        stream, is_ok,
+        pool, stream, is_ok,
         count(*) AS n,
         sum(signed_ns)::DOUBLE / n AS off_ns,
         any_value(middle_ns) + off_ns AS mean_ns,
         (sum(high * high) * 18446744073709551616.0::DOUBLE + sum(high * low) * 8589934592.0::DOUBLE + sum(low * low)) / n AS square,
         greatest(square - off_ns * off_ns, 0) AS variance
     FROM distances
-    GROUP BY stream, is_ok
+    GROUP BY pool, stream, is_ok
 ),
 
 deviations AS (
     SELECT
+        pool,
         stream,
         sum(n * mean_ns ORDER BY is_ok) / sum(n) AS centre_ns,
         list(struct_pack(n, mean_ns, variance) ORDER BY is_ok) AS parts,
@@ -84,11 +85,12 @@ deviations AS (
         ) AS std_ns,
         sqrt(max(variance) FILTER (WHERE is_ok)) AS ok_std_ns
     FROM halves
-    GROUP BY stream
+    GROUP BY pool, stream
 ),
 
 pooled AS (
     SELECT
+        pool,
         stream,
         count(*) AS n_requests,
         avg(latency_ns) AS mean_ns,
@@ -97,42 +99,45 @@ pooled AS (
         avg(latency_ns) FILTER (WHERE ok) AS ok_mean_ns,
         quantile_cont(latency_ns, $shown) FILTER (WHERE ok) AS ok_percentiles_ns
     FROM tested
-    GROUP BY stream
+    GROUP BY pool, stream
 ),
 
 class_counts AS (
-    SELECT stream, host, timestamp, variant_dir, run, error_class, count(*) AS failed
+    SELECT pool, stream, series, error_class, count(*) AS failed
     FROM tested
     WHERE error_class IS NOT NULL
-    GROUP BY stream, host, timestamp, variant_dir, run, error_class
+    GROUP BY pool, stream, series, error_class
 ),
 
 class_fractions AS (
     SELECT
+        per_run.pool,
         per_run.stream,
         classes.error_class,
         avg(
-            coalesce(class_counts.failed, 0) / per_run.n_told ORDER BY host, timestamp, variant_dir, run
+            coalesce(class_counts.failed, 0) / per_run.n_told ORDER BY series
         ) AS fraction,
         stddev_pop(
-            coalesce(class_counts.failed, 0) / per_run.n_told ORDER BY host, timestamp, variant_dir, run
+            coalesce(class_counts.failed, 0) / per_run.n_told ORDER BY series
         ) AS fraction_std
     FROM per_run
-    JOIN (SELECT DISTINCT stream, error_class FROM class_counts) AS classes USING (stream)
-    LEFT JOIN class_counts USING (stream, host, timestamp, variant_dir, run, error_class)
-    GROUP BY per_run.stream, classes.error_class
+    JOIN (SELECT DISTINCT pool, stream, error_class FROM class_counts) AS classes USING (pool, stream)
+    LEFT JOIN class_counts USING (pool, stream, series, error_class)
+    GROUP BY per_run.pool, per_run.stream, classes.error_class
 ),
 
 by_class AS (
     SELECT
+        pool,
         stream,
         map(list(error_class ORDER BY error_class), list(fraction ORDER BY error_class)) AS error_fractions,
         map(list(error_class ORDER BY error_class), list(fraction_std ORDER BY error_class)) AS error_fraction_stds
     FROM class_fractions
-    GROUP BY stream
+    GROUP BY pool, stream
 )
 
 SELECT
+    pool,
     stream,
     n_runs,
     n_requests,
@@ -152,7 +157,7 @@ SELECT
     coalesce(error_fractions, map()) AS error_fractions,
     coalesce(error_fraction_stds, map()) AS error_fraction_stds
 FROM pooled
-JOIN over_runs USING (stream)
-JOIN deviations USING (stream)
-LEFT JOIN by_class USING (stream)
-ORDER BY stream
+JOIN over_runs USING (pool, stream)
+JOIN deviations USING (pool, stream)
+LEFT JOIN by_class USING (pool, stream)
+ORDER BY pool, stream

@@ -7,10 +7,10 @@
 -- At most $most rows per run and stream have a code and a message, those with the most requests. The others are summed
 -- up by cause, in rows without code and message. n_texts: the number of messages of a row.
 WITH failed AS (
-    SELECT stream, run, code, answered_by, left(coalesce(error, ''), 1000) AS message, count(*) AS n
+    SELECT series, stream, code, answered_by, left(coalesce(error, ''), 1000) AS message, count(*) AS n
     FROM measured_requests($files, with_excluded := true)
     WHERE error_class IS NOT NULL
-    GROUP BY stream, run, code, answered_by, message
+    GROUP BY series, stream, code, answered_by, message
 ),
 
 texts AS (
@@ -68,7 +68,7 @@ judged AS (
 
 counted AS (
     SELECT
-        failed.run,
+        failed.series,
         failed.stream,
         judged.cause,
         judged.side,
@@ -76,7 +76,7 @@ counted AS (
         texts.text,
         sum(failed.n)::BIGINT AS n,
         row_number() OVER (
-            PARTITION BY failed.run, failed.stream ORDER BY sum(failed.n) DESC, judged.cause, failed.code, texts.text
+            PARTITION BY failed.series, failed.stream ORDER BY sum(failed.n) DESC, judged.cause, failed.code, texts.text
         ) AS position
     FROM failed
     JOIN texts USING (message)
@@ -84,11 +84,11 @@ counted AS (
         ON judged.code = failed.code
         AND judged.answered_by IS NOT DISTINCT FROM failed.answered_by
         AND judged.text = texts.text
-    GROUP BY failed.run, failed.stream, judged.cause, judged.side, failed.code, texts.text
+    GROUP BY failed.series, failed.stream, judged.cause, judged.side, failed.code, texts.text
 )
 
 SELECT
-    run,
+    series,
     stream,
     cause,
     any_value(side) AS side,
@@ -97,5 +97,5 @@ SELECT
     sum(n)::BIGINT AS count,
     count(*) AS n_texts
 FROM counted
-GROUP BY run, stream, cause, CASE WHEN position <= $most THEN position END, 5, 6
-ORDER BY run, stream, count DESC, cause, code, error
+GROUP BY series, stream, cause, CASE WHEN position <= $most THEN position END, 5, 6
+ORDER BY series, stream, count DESC, cause, code, error

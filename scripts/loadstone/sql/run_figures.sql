@@ -1,4 +1,4 @@
--- One row per run of a cell (of measured_requests.sql, in $files), excluded or not: the figures of the measured requests
+-- One row per run (of measured_requests.sql, in $files), excluded or not: the figures of the measured requests
 -- of its main stream. Pages and other queries read a run's figures from table run_figures, which has these.
 --
 -- Percentiles interpolate linearly between order statistics, as in cells.sql; latencies_ns are those at $shares.
@@ -13,7 +13,7 @@
 --                    by number
 WITH main AS (
     SELECT
-        run, generator, seq, epoch_ns(sent_at)::HUGEINT AS sent_ns, latency_ns, written_ns, code, error_class, ok, timed_out
+        series, generator, seq, epoch_ns(sent_at)::HUGEINT AS sent_ns, latency_ns, written_ns, code, error_class, ok, timed_out
     FROM measured_requests($files, with_excluded := true)
     WHERE stream = 'main'
 ),
@@ -26,18 +26,18 @@ followed AS (
             lag(sent_ns + written_ns) OVER numbered - sent_ns - written_ns
         ) AS back_ns
     FROM main
-    WINDOW numbered AS (PARTITION BY run, generator ORDER BY seq)
+    WINDOW numbered AS (PARTITION BY series, generator ORDER BY seq)
 ),
 
 least AS (
-    SELECT run, min(latency_ns) AS least_timeout_ns
+    SELECT series, min(latency_ns) AS least_timeout_ns
     FROM main
     WHERE timed_out
-    GROUP BY run
+    GROUP BY series
 )
 
 SELECT
-    run,
+    series,
     count(*) AS n_requests,
     count(*) FILTER (WHERE timed_out) AS n_timeouts,
     count(*) FILTER (WHERE least_timeout_ns IS NULL OR latency_ns < least_timeout_ns) AS known,
@@ -54,6 +54,6 @@ SELECT
     if(max(back_ns) > 1000000000, max(back_ns)::DOUBLE / 1e9, NULL) AS clock_set_back_s,
     make_timestamp((if(max(back_ns) > 1000000000, arg_min(sent_ns, seq), min(sent_ns)) // 1000)::BIGINT) AS started_at
 FROM followed
-LEFT JOIN least USING (run)
-GROUP BY run
-ORDER BY run
+LEFT JOIN least USING (series)
+GROUP BY series
+ORDER BY series

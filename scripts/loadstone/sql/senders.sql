@@ -6,7 +6,7 @@
 -- due_ns:  as in sending.sql
 WITH main AS (
     SELECT
-        run,
+        series,
         generator,
         epoch_ns(sent_at)::HUGEINT AS sent_ns,
         seq::HUGEINT * floor(1e9 / rate)::HUGEINT AS due_ns
@@ -17,12 +17,12 @@ WITH main AS (
 late AS (
     SELECT
         *,
-        min(sent_ns - due_ns) OVER (PARTITION BY run, generator) AS zero_ns
+        min(sent_ns - due_ns) OVER (PARTITION BY series, generator) AS zero_ns
     FROM main
 )
 
 SELECT
-    run,
+    series,
     generator,
     count(*) AS requests,
     any_value(zero_ns)::BIGINT AS zero_ns,
@@ -30,5 +30,5 @@ SELECT
     quantile_cont((sent_ns - zero_ns - due_ns)::DOUBLE, 0.99) AS lag_p99_ns,
     max(sent_ns - zero_ns - due_ns)::DOUBLE AS lag_max_ns
 FROM late
-GROUP BY run, generator
-ORDER BY run, generator
+GROUP BY series, generator
+ORDER BY series, generator

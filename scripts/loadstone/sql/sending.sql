@@ -19,7 +19,7 @@
 -- overflow; DOUBLE would round times to 256 ns.
 WITH main AS (
     SELECT
-        run,
+        series,
         coalesce(generator, -1) AS generator,
         seq::HUGEINT AS seq,
         epoch_ns(sent_at)::HUGEINT AS sent_ns,
@@ -31,7 +31,7 @@ WITH main AS (
 
 zeros AS (
     SELECT
-        run,
+        series,
         generator,
         min(sent_ns - due_ns) AS zero_ns
     FROM main
@@ -40,10 +40,10 @@ zeros AS (
 
 middles AS (
     SELECT
-        run,
+        series,
         (min(seq) + max(seq)) // 2 AS middle
     FROM main
-    GROUP BY run
+    GROUP BY series
 ),
 
 late AS (
@@ -53,12 +53,12 @@ late AS (
         middle,
         (sent_ns - zero_ns - due_ns)::DOUBLE AS lag_ns
     FROM main
-    JOIN zeros USING (run, generator)
-    JOIN middles USING (run)
+    JOIN zeros USING (series, generator)
+    JOIN middles USING (series)
 )
 
 SELECT
-    run,
+    series,
     (max(seq) - min(seq))::DOUBLE * 1e9 / nullif((max(sent_ns) - min(zero_ns) - min(due_ns))::DOUBLE, 0) AS achieved_rate,
     least(
         (any_value(middle) - min(seq))::DOUBLE * 1e9
@@ -78,5 +78,5 @@ SELECT
     quantile_cont(latency_ns + lag_ns, 0.99) AS corrected_p99_ns,
     quantile_cont(latency_ns + lag_ns, 0.999) AS corrected_p999_ns
 FROM late
-GROUP BY run
-ORDER BY run
+GROUP BY series
+ORDER BY series

@@ -1,7 +1,6 @@
--- One row per rate, variant, phase and time bin: the pooled requests (of timed_requests.sql) that all valid runs sent in
--- it. Times are since each run's first measured request; warm-ups have bins before 0 s.
+-- One row per pool, phase and time bin: the requests (of timed_requests.sql) that all valid runs of the pool sent in it. Times are since each run's first measured request; warm-ups have bins before 0 s.
 --
--- Bins of a rate have the smallest round width with at most $bins bins up to the last request and, on average, at least
+-- Bins of a chart have the smallest round width with at most $bins bins up to the last request and, on average, at least
 -- $per_bin requests per bin and variant. Requests sent less than half a bin after the last complete bin belong to it.
 -- Percentiles (at $shares) are as in cells.sql, never averages over runs.
 -- known: the number of requests with a smaller latency than any that timed out.
@@ -11,17 +10,17 @@ WITH dated AS (
 
 extent AS (
     SELECT
-        rate,
+        chart,
         greatest(max(since_ns), 1) AS end_ns,
         end_ns - least(min(since_ns), 0) AS span_ns,
         count(*) / count(DISTINCT variant) AS per_variant
     FROM dated
-    GROUP BY rate
+    GROUP BY chart
 ),
 
 width AS (
     SELECT
-        rate,
+        chart,
         coalesce(min(width_ns), 86400000000000) AS width_ns,
         greatest(round(any_value(end_ns) / coalesce(min(width_ns), 86400000000000)), 1)::BIGINT - 1 AS last_bin
     FROM extent
@@ -33,27 +32,28 @@ width AS (
             21600000000000
         ]) AS width_ns
     ) AS ladder ON round(span_ns / width_ns) <= $bins AND per_variant * width_ns / span_ns >= $per_bin
-    GROUP BY rate
+    GROUP BY chart
 ),
 
 binned AS (
     SELECT
-        rate, variant, phase, least(floor(since_ns / width_ns), last_bin)::SMALLINT AS bin, width_ns, series, latency_ns,
+        pool, rate, variant, phase, least(floor(since_ns / width_ns), last_bin)::SMALLINT AS bin, width_ns, series, latency_ns,
         timed_out
     FROM dated
-    JOIN width USING (rate)
+    JOIN width USING (chart)
 ),
 
 least AS (
-    SELECT rate, variant, phase, bin, min(latency_ns) AS least_timeout_ns
+    SELECT pool, phase, bin, min(latency_ns) AS least_timeout_ns
     FROM binned
     WHERE timed_out
     GROUP BY ALL
 )
 
 SELECT
-    rate,
-    variant,
+    pool,
+    any_value(rate) AS rate,
+    any_value(variant) AS variant,
     phase,
     bin::BIGINT * any_value(width_ns) / 1e9 AS from_s,
     (bin::BIGINT + 1) * any_value(width_ns) / 1e9 AS to_s,
@@ -64,6 +64,6 @@ SELECT
     avg(latency_ns) AS mean_ns,
     quantile_cont(latency_ns, $shares) AS percentiles_ns
 FROM binned
-LEFT JOIN least USING (rate, variant, phase, bin)
-GROUP BY rate, variant, phase, bin
-ORDER BY rate, variant, bin, phase;
+LEFT JOIN least USING (pool, phase, bin)
+GROUP BY pool, phase, bin
+ORDER BY pool, bin, phase;

@@ -7,7 +7,7 @@
 CREATE OR REPLACE TEMP TABLE timed_requests AS
 WITH chosen AS (
     SELECT
-        series, rate, variant, phase, measured, timed_out, latency_ns,
+        series, pool, chart, rate, variant, phase, measured, timed_out, latency_ns,
         if(clock_set_back_s IS NULL, sent_ns, NULL) AS sent_ns
     FROM measured_requests($files, every_phase := $every_phase)
     WHERE rate IN (SELECT unnest($rates)) AND stream = 'main'
@@ -19,6 +19,6 @@ starts AS (
     GROUP BY series
 )
 
-SELECT series, rate, variant, phase, timed_out, latency_ns, sent_ns - start_ns AS since_ns
+SELECT series, pool, chart, rate, variant, phase, timed_out, latency_ns, sent_ns - start_ns AS since_ns
 FROM chosen
 JOIN starts USING (series);
