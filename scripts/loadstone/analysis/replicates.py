@@ -34,9 +34,9 @@ _CLOCK_SHARE = 0.02  # of the duration of a run: with a coarser clock its throug
 RUN_COLUMNS = ("timeout_s", "load_model", "clock_set_back_s", "clock_resolution_ns")
 
 # Everything that replicates depend on, other than requests.
-CODE = (run_requests.CODE, sql.load("series_requests"), stats.CODE, PERCENTILES)
+CODE = run_requests.digest((run_requests.CODE, sql.load("series_requests"), stats.CODE, PERCENTILES))
 # Everything that the figures of a cell depend on.
-CELL_CODE = (sql.load("cells"), SHOWN_PERCENTILES, CODE)
+CELL_CODE = run_requests.digest((sql.load("cells"), SHOWN_PERCENTILES, CODE))
 
 
 def ordered(runs: Sequence[Row]) -> list[Row]:

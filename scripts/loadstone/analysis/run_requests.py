@@ -38,8 +38,14 @@ _SELECTED = pa.schema(
 # Requests that are read at once: few enough for their memory not to matter.
 _BATCH = 200_000
 
+
+def digest(content: object) -> str:
+    """Equal for equal content."""
+    return hashlib.sha256(repr(content).encode("utf-8", "backslashreplace")).hexdigest()[:32]
+
+
 # What every figure of requests depends on, other than its own query.
-CODE = sql.load("measured_requests")
+CODE = digest(sql.load("measured_requests"))
 
 
 class Cache:
@@ -68,7 +74,7 @@ class Cache:
         for file in sorted(files):
             status = (self._tables / file).stat()
             versions.append((file, status.st_size, status.st_mtime_ns))
-        return hashlib.sha256(repr((depends_on, versions)).encode("utf-8", "backslashreplace")).hexdigest()[:32]
+        return digest((depends_on, versions))
 
     def __contains__(self, key: str) -> bool:
         return key in self._entries

@@ -27,7 +27,6 @@ from loadstone.collect.generators import GENERATORS, LoadGenerator
 from loadstone.collect.sampling import Sampler
 from loadstone.collect.targets import local, session
 from loadstone.collect.targets.base import Job, OnPhase, RunFailedError, Target, Up, ignore
-from loadstone.collect.targets.external import running as external
 from loadstone.config import redact
 from loadstone.config import target as declared_target
 from loadstone.config.connection import Connection
@@ -43,11 +42,16 @@ Log = Callable[[str], None]
 
 def _running(kind: str) -> Up:
     """The function that brings up the variant of a run, by the target's kind."""
-    if kind == "kubernetes":  # its client library takes a second to load
-        from loadstone.collect.targets.kubernetes.running import running  # noqa: PLC0415
+    # Loaded only when needed: the client library of Kubernetes takes a second.
+    if kind == "kubernetes":
+        from loadstone.collect.targets.kubernetes import running as kubernetes  # noqa: PLC0415
 
-        return running
-    return external.running if kind == "external" else local.running
+        return kubernetes.running
+    if kind == "external":
+        from loadstone.collect.targets.external import running as external  # noqa: PLC0415
+
+        return external.running
+    return local.running
 
 
 def collect_run(

@@ -14,7 +14,6 @@ from urllib.parse import urlsplit
 from loadstone.archive import parse_timestamp
 from loadstone.config import connection, load_shapes, redact
 from loadstone.config.variants import Variants, cycle
-from loadstone.config.yaml_files import fill_defaults, read_yaml, validate
 from loadstone.errors import LoadstoneError
 from loadstone.percentiles import STATISTICS
 
@@ -30,6 +29,8 @@ CONFIG = Path("config/config.yaml")
 
 def check(config: Mapping[str, Any]) -> dict[str, Any]:
     """Validate the merged configuration and fill in the schema's defaults. Raises LoadstoneError."""
+    from loadstone.config.yaml_files import fill_defaults, validate  # noqa: PLC0415 - jobs read no YAML
+
     try:
         checked: dict[str, Any] = json.loads(json.dumps(config, allow_nan=False))
     except (TypeError, ValueError) as error:
@@ -219,6 +220,8 @@ def _loopback_port(url: str) -> int | None:
 
 def load_variants(path: Path = Path("config/variants.yaml")) -> Variants:
     """The variants' names, labels and colours. Raises LoadstoneError."""
+    from loadstone.config.yaml_files import read_yaml, validate  # noqa: PLC0415
+
     declared = read_yaml(path) or {}
     validate(declared, "variants.schema.json", str(path))
     found = Variants(declared)

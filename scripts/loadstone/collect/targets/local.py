@@ -12,7 +12,6 @@ import psutil
 from loadstone.archive.metadata import parse_duration
 from loadstone.collect.sampling import ProcessTree
 from loadstone.collect.targets.base import Job, ResourceSample, RunFailedError
-from loadstone.collect.targets.identity import NO_RESPONSE, Request, ask, identify
 from loadstone.config.connection import Connection
 from loadstone.process import Program
 
@@ -62,6 +61,8 @@ def running(job: Job) -> Iterator[LocalTarget]:
                 supervised=True,
             )
             _wait_ready(name, process["ready"], connection, programs, limit)
+        from loadstone.collect.targets.identity import identify  # noqa: PLC0415
+
         identity = identify(job.planned.request, declared["expect"], job.timeout_s, job.connection)
         yield LocalTarget(programs, {"identity": identity})
     finally:
@@ -81,6 +82,9 @@ def _check_alive(programs: Mapping[str, Program]) -> None:
 
 
 def _wait_ready(name: str, url: str, connection: Connection, programs: Mapping[str, Program], limit: float) -> None:
+    # Its libraries are loaded while the process starts.
+    from loadstone.collect.targets.identity import NO_RESPONSE, Request, ask  # noqa: PLC0415
+
     why = "no answer yet"
     while time.monotonic() < limit:
         _check_alive(programs)
