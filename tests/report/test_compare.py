@@ -103,7 +103,9 @@ def project(tmp_path_factory) -> Project:
     _write(project, "once", 100, runs=1)
     _write(project, "other protocol", 100, protocol="http2")
     _write(project, "plain", 100, host="there")
-    write_cell(project.archive, {"1.summary.json": shapes.summary(5.0, {"200": 100})}, variant="reported", runs=1)
+    for variant, runs, mean_ns in (("reported", 1, 5e6), ("reported later", 1, 6e6), ("reported twice", 2, 7e6)):
+        files = {f"{run}.summary.json": shapes.summary(mean_ns, {"200": 100}) for run in range(1, runs + 1)}
+        write_cell(project.archive, files, variant=variant, runs=runs)
     project.convert()
     project.analyse(settings=SETTINGS)
     return project
@@ -198,7 +200,8 @@ def test_pairs_of_the_tables_have_their_figures_to_the_last_digit(project, repor
         a = (of, "plain", load[0])
         compared.choose(statistic, a, (of, variant_of(compared, of, variant[-1]), load[0]))
         if "Not compared" in compared.sentence:
-            assert not ratio[1:] and (why[0] in compared.sentence or variant[-1] == "reported"), compared.sentence
+            is_known = why[0] in compared.sentence or variant[-1].startswith("reported")
+            assert is_known and not ratio[1:], compared.sentence
             continue
         unit = "" if points else " ms"
         found = compared.rows()
@@ -278,7 +281,7 @@ def test_other_pairs_rest_on_their_two_series_alone(project, compared):
 REFUSED = {
     "other protocol": "requests were sent over different protocols",
     "short": "none of its 4 runs is compared: 100 requests instead of 300",
-    "reported": "only the load generator's report is available, which has no replicates",
+    "reported": "some runs have every request, others only the tool's report",
 }
 
 
@@ -307,6 +310,19 @@ def test_hosts_comparisons_without_figures_and_single_runs(project, compared):
     assert found["D"][1] == found["R"][1] == "–" != found["R"][0]
     compared.choose("error_fraction", (here, "plain", "100"), (here, "mesh", "100"))
     assert compared.sentence.endswith("without an interval: no request failed on either side.")
+    assert compared.watched.complaints == []
+
+
+def test_reported_figures_are_compared_without_an_interval(project, compared):
+    here = folder(project)
+    found = compared.choose("mean", (here, "reported", "100"), (here, "reported later", "100"))
+    assert "is 6.00 ms, 1.20 times the 5.00 ms of A" in compared.sentence
+    assert "without an interval: reported at 100 requests/s has one run: the spread" in compared.sentence
+    assert (found["D"][0], found["R"][0], found["D"][1]) == ("1.00 ms", "1.20", "–")
+    compared.choose("mean", (here, "reported twice", "100"), (here, "reported twice", "100"))
+    assert "the same series" in compared.sentence
+    compared.choose("p50", (here, "reported", "100"), (here, "reported twice", "100"))
+    assert compared.sentence == "Not compared: the reports of reported do not have this figure."
     assert compared.watched.complaints == []
 
 

@@ -218,7 +218,15 @@ def test_a_saved_table_has_the_visible_rows_and_any_label(watched, pages):
             watched.page.locator(".scroll:has(#cells-table) + .files button", has_text=title).click()
         return Path(download.value.path()).read_text()
 
-    assert len(list(csv.reader(io.StringIO(saved_with('=1, "2"', "CSV"))))) == 1 + 1
+    formulas = {
+        '=1, "2"': '\'=1, "2"',
+        "-1+cmd|' /C x'!A0": "'-1+cmd|' /C x'!A0",
+        "@x": "'@x",
+        "+5.2 % [3, 7]": "+5.2 % [3, 7]",
+    }
+    for label, text in formulas.items():
+        _, (first, *_) = csv.reader(io.StringIO(saved_with(label, "CSV")))
+        assert first == text
     latex = saved_with("[a] | b--c `d` ≥", "LaTeX").splitlines()
     (row,) = latex[latex.index("\\midrule") + 1 : latex.index("\\bottomrule")]
     assert row.startswith(r"{[}a] \textbar{} b-{}-c \textasciigrave{}d\textasciigrave{} $\geq$ & ")

@@ -20,7 +20,7 @@ import pyarrow as pa
 from loadstone import stats
 from loadstone.analysis import reasons
 from loadstone.analysis.reasons import Reason
-from loadstone.analysis.scope import Scope, Series, Settings, contrasted, protocols
+from loadstone.analysis.scope import Scope, Series, Settings, contrasted, figure, protocols
 from loadstone.config.variants import Variants
 from loadstone.percentiles import ERRORS, MEAN, PERCENTILES, label
 from loadstone.report import numbers
@@ -35,13 +35,14 @@ PAGE = "compare.html"
 
 # Reasons that depend on the pair; those of one series are in its data.
 _OF_PAIRS = (
+    reasons.EVIDENCE_DIFFERS,
     reasons.PROTOCOLS_DIFFER,
     reasons.ONE_RUN,
     reasons.NO_FAILURES,
     reasons.ONLY_FAILURES,
     reasons.ZERO_LATENCY,
 )
-_ONLY_REPORTS = "only the load generator's report is available, which has no replicates"
+_ONLY_REPORTS = "only the load generators' reports are available, which have no replicates"
 
 
 def page_data(sources: Sequence[tuple[str, str]], first: str | None) -> dict[str, Any]:
@@ -49,7 +50,7 @@ def page_data(sources: Sequence[tuple[str, str]], first: str | None) -> dict[str
 
     The page opens on the series of the folder `first`.
     """
-    texts = {code: Reason(code).text() for code in _OF_PAIRS}
+    texts = {code: Reason(code).text() for code in _OF_PAIRS} | {"only_reports": _ONLY_REPORTS}
     return {"sources": sources, "first": first, "statistics": STATISTICS, "statistic": "p50", "reasons": texts}
 
 
@@ -134,15 +135,14 @@ def _described(each: Series, name: str, way: str, labels: Mapping[str, str], con
         "resolution": each.resolution_ns,
         "runs": found.n_runs or len(each.runs),
         "requests": found.n_requests,
-        "figures": {statistic: _figure(each, statistic, confidence) for statistic in STATISTICS}
-        if each.evidence == "requests"
-        else {},
+        "evidence": each.evidence,
+        "figures": {statistic: _figure(each, statistic, confidence) for statistic in STATISTICS},
         "missing": {
             statistic: reason.text(lambda name: labels.get(name, name))
             for statistic in STATISTICS
-            if (reason := each.missing(statistic))
+            if (reason := figure(each, statistic)[1])
         },
-        "why": None if each.evidence == "requests" else _ONLY_REPORTS,
+        "why": None,
     }
 
 
@@ -152,9 +152,11 @@ def _load(rate: float, load_model: str | None) -> dict[str, str]:
 
 def _figure(each: Series, statistic: str, confidence: float) -> list[float | None] | None:
     """Value and interval, whose ends are whole steps where these are coarse, as on other pages."""
-    value = each.replicates.values.get(statistic)
+    value = figure(each, statistic)[0]
     if value is None:
         return None
+    if each.evidence == "reports":
+        return [value, None, None]
     low, high = stats.interval(each.replicates, statistic, confidence) or (None, None)
     if statistic in PERCENTILES:
         row: Row = {"resolution_ns": each.resolution_ns, f"{statistic}_ns": value}

@@ -107,6 +107,7 @@ window.loadstone = window.loadstone || {};
     }
     if (one.folder === other.folder && one.at === other.at) return "A and B are the same series";
     if (one.about.app !== other.about.app) return `they are of different applications (${one.about.app} and ${other.about.app})`;
+    if (one.evidence !== other.evidence) return page.reasons.evidence_differs;
     if (one.load_model !== other.load_model) return unasked("load models", one.load_model, other.load_model, "load_models");
     if (differ(one.measured, other.measured)) return unasked("load generators", one.generator, other.generator, "generators");
     if (new Set([...one.protocols, ...other.protocols]).size > 1) return page.reasons.protocols_differ;
@@ -121,6 +122,7 @@ window.loadstone = window.loadstone || {};
     if (isShare && values.every((value) => value === 1)) return page.reasons.only_failures;
     const single = [one, other].find((side) => side.runs < 2);
     if (single) return `${named(single)} has ${page.reasons.one_run}`;
+    if (one.evidence === "reports") return page.reasons.only_reports;
     return [one, other].map((side) => side.missing[statistic]).find(Boolean) || page.reasons.zero_latency;
   }
 

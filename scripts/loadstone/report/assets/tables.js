@@ -60,9 +60,11 @@
         "\\bottomrule", "\\end{tabular}", "\\end{table}",
       ].join("\n") + "\n";
     },
+    // Spreadsheets run text that begins like a formula, so that gets a quote in front.
     csv(rows) {
+      const inert = (text) => (/^(=|@|[+-].*[(|!])/.test(text) ? `'${text}` : text);
       const cell = (text) => (/[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
-      return rows.map((row) => `${row.map(cell).join(",")}\r\n`).join("");
+      return rows.map((row) => `${row.map(inert).map(cell).join(",")}\r\n`).join("");
     },
   };
 
