@@ -211,7 +211,7 @@ def _profile(
 
 
 def _differs_with_excluded(runs: Sequence[Row]) -> bool:
-    """Whether a row of `cells_all` has more of a cell's `runs` than that of `cells`: all are measured in one way."""
+    """Whether `cells_all` has another row than `cells`: some runs are excluded, and all were measured in one way."""
     sent_by = {run["protocol"] for run in runs} - {None}
     one_load = len({_load(run) for run in runs}) == 1 and len(sent_by) < 2
     return one_load and any(run["excluded"] for run in runs)

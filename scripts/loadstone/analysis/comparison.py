@@ -233,9 +233,9 @@ class _Pooling:
         series = [[run | {"series": n} for run in runs] for n, runs in enumerate(grouped(selection.used))]
         pooled = [self._of_cell(runs) for runs in series]
         unknown = {n: self._pool(series[n]) for n, found in enumerate(pooled) if not found}
-        computed = self._computed([pool for pool in unknown.values() if pool.files])
-        for n in (n for n, pool in unknown.items() if pool.files):
-            pooled[n] = next(computed)
+        with_requests = {n: pool for n, pool in unknown.items() if pool.files}
+        for n, found in zip(with_requests, self._computed(list(with_requests.values())), strict=True):
+            pooled[n] = found
         return series, pooled
 
     def _of_cell(self, runs: Sequence[Row]) -> _Pooled | None:

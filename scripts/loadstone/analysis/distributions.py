@@ -74,9 +74,9 @@ def of_pools(source: Source, comparison: str | None, pools: Sequence[Pool]) -> l
     depends_on = _CODE, SHARES, list(SHOWN_PERCENTILES), BINS
     found = []
     for pool, rows in zip(pools, source.of_pools(pools, compute, lambda _: depends_on), strict=True):
-        key = _series(comparison, pool.runs)
+        identity = _series(comparison, pool.runs)
         by_table = by_key(rows, lambda row: row.pop("table"))
-        found.append({table: [key | row for row in by_table[table]] for table in POOLED})
+        found.append({table: [identity | row for row in by_table[table]] for table in POOLED})
     return found
 
 

@@ -1,5 +1,5 @@
--- One row per run (of measured_requests.sql, in $files), excluded or not: the figures of the measured requests
--- of its main stream. Pages and other queries read a run's figures from table run_figures, which has these.
+-- One row per run (of measured_requests.sql, in $files), excluded or not: the figures of the measured requests of its
+-- main stream. Pages and other queries read a run's figures from table run_figures, which has these.
 --
 -- Percentiles interpolate linearly between order statistics, as in cells.sql; latencies_ns are those at $shares.
 -- known:             the number of requests that took less than any that timed out; latencies from there on are lower

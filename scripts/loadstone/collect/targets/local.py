@@ -61,7 +61,7 @@ def running(job: Job) -> Iterator[LocalTarget]:
                 supervised=True,
             )
             _wait_ready(name, process["ready"], connection, programs, limit)
-        from loadstone.collect.targets.identity import identify  # noqa: PLC0415
+        from loadstone.collect.targets.identity import identify  # noqa: PLC0415 - as in `_wait_ready`
 
         identity = identify(job.planned.request, declared["expect"], job.timeout_s, job.connection)
         yield LocalTarget(programs, {"identity": identity})
