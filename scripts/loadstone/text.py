@@ -53,9 +53,9 @@ def listed(texts: Iterable[str], last_by: str = "and") -> str:
     return f"{', '.join(first)} {last_by} {last}" if first else last
 
 
-def counted(number: int, noun: str) -> str:
+def counted(number: int, noun: str, plural: str | None = None) -> str:
     """``1 file``, ``1,350 files``."""
-    return f"{number:,} {noun if number == 1 else noun + 's'}"
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
 def megabytes(size: int) -> str:

@@ -179,7 +179,9 @@ def test_headline_says_that_it_is_the_largest_where_it_is():
     rows = [row(), row("wasm", ratio=1.02, verdict="equivalent")]
     assert place(rows) == "The largest of 2 differences at this load."
     assert place(rows[:1]) == ""
-    assert place([row(), row("wasm", ratio=3.0, verdict="inconclusive")]) == ""
+    larger = {"ratio": 3.0, "shift": 200_000.0, "verdict": "inconclusive"}
+    assert place([row(), row("wasm", **larger)]) == "1 larger difference at this load is inconclusive."
+    assert place([row(), row("wasm", ratio=3.0, verdict="inconclusive", baseline="other")]) == ""
     assert place([row(verdict="inconclusive"), row("wasm", ratio=1.1, verdict="inconclusive")]) == ""
 
 
@@ -197,7 +199,7 @@ def test_headline_says_why_it_is_about_its_load():
     without_figures = [*rows, row(rate=400.0, value=None)]
     assert place(without_figures, 300.0) == "The largest of 3 differences at this load."
     marked = [each | ({"caveats": ["unsettled"]} if each["rate"] == 300.0 else {}) for each in rows]
-    assert place(marked) == "The largest of 3 differences at the load with the clearest verdicts."
+    assert place(marked) == "The largest of 3 differences at the load with the most verdicts without caveats."
 
 
 def test_key_of_the_matrix_says_why_verdicts_of_its_statistic_are_inconclusive():
@@ -245,15 +247,33 @@ def test_matrix_has_every_variant_load_and_statistic():
             ["slower", "+50 %", "[+40, +60]", "", "0.150 ms, p99\u00a03.25 ms"],
             ["inconclusive", "+50 %", "[+40, +60]", "†", "0.150 ms"],
         ],
-        [None, ["slower", "+50 %", "[+40, +60]", "*", "0.150 ms"]],
+        [None, ["slower", "+50 %", "[+40, +60]", "a", "0.150 ms"]],
     ]
     assert found["cells"]["p99"][0][0][-1] == "3.25 ms"
     assert found["baseline_cells"]["p50"] == [[["0.100 ms", "[0.0900, 0.110]"], ["0.100 ms", "runs differ too much"]]]
     assert found["baseline_cells"]["p99"] == [[["0.100 ms", "too few requests"], ["–", "too few requests"]]]
-    assert (found["caveats"], found["one_of_many"]) == ({"fixed_order": "Fixed or unknown order"}, 33)
+    assert (found["caveats"], found["one_of_many"]) == (
+        {"fixed_order": {"letter": "a", "heading": "Fixed or unknown order"}},
+        33,
+    )
     assert findings.matrix([], STYLES, MILLISECONDS) == {}
     reported = [row(value=None, baseline_value=None), row(statistic="mean")]
     assert findings.matrix(reported, STYLES, MILLISECONDS)["shown"] == "mean"
+
+
+def test_each_caveat_has_a_letter_in_the_order_of_the_page_and_marks_its_own_cells():
+    rows = [
+        row(caveats=["failures", "unsettled"]),
+        row(rate=300.0, caveats=["unsettled"]),
+        row("wasm", caveats=["generator_limited"]),
+    ]
+    found = findings.matrix(rows, STYLES, MILLISECONDS, kinds=["spread", "generator_limited", "unsettled"])
+    assert {kind: each["letter"] for kind, each in found["caveats"].items()} == {
+        "generator_limited": "a",
+        "unsettled": "b",
+        "failures": "c",
+    }
+    assert [[cell and cell[3] for cell in cells] for cells in found["cells"]["p50"]] == [["b,c", "b"], ["a", None]]
 
 
 def test_without_values_a_cell_is_empty_and_without_intervals_the_matrix_says_so():

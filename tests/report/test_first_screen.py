@@ -58,7 +58,7 @@ def test_the_answer_comes_before_its_caveats_and_their_number_is_beside_it(watch
     number = f"{serious.count()} serious caveat{'s' if serious.count() > 1 else ''}"
     more = ", the most important first" if serious.count() > 2 else ""
     texts = [each.inner_text().partition("Serious: ") for each in serious.all()[:2]]
-    parts = [(*text.partition(": ")[::2], "*" if mark else "") for mark, _, text in texts]
+    parts = [(*text.partition(": ")[::2], mark.strip()) for mark, _, text in texts]
     shown = [f"{name.lower()}{mark} ({extent})" if extent else f"{name.lower()}{mark}" for name, extent, mark in parts]
     assert any(mark for *_, mark in parts)
     assert badge.inner_text() == f"{number}{more}: {', '.join(shown)}"
@@ -231,6 +231,27 @@ def test_a_saved_table_has_the_visible_rows_and_any_label(watched, pages):
     (row,) = latex[latex.index("\\midrule") + 1 : latex.index("\\bottomrule")]
     assert row.startswith(r"{[}a] \textbar{} b-{}-c \textasciigrave{}d\textasciigrave{} $\geq$ & ")
     assert saved_with("~a~ &lt; $b$", "Markdown").splitlines()[2].startswith(r"| \~a\~ \&lt; \$b\$ | ")
+
+
+def test_what_marks_stand_for_is_saved_with_the_table(watched, page):
+    watched.open(page.as_uri())
+    buttons = watched.page.locator("#verdict-matrix").locator("xpath=../following-sibling::p[1]").locator("button")
+    saved = {}
+    for button in buttons.all():
+        with watched.page.expect_download() as download:
+            button.click()
+        saved[button.inner_text()] = Path(download.value.path()).read_text()
+    marks = watched.page.locator("#verdict-matrix sup").all_inner_texts()
+    key = dict(
+        zip(*(watched.page.locator(f"#verdict-key {each}").all_inner_texts() for each in ("sup", "a")), strict=True)
+    )
+    assert key.keys() == {letter for mark in marks for letter in mark.split(",") if letter != "†"} != set()
+    table, _, explained = saved["Markdown"].partition("\n\n")
+    assert explained.startswith("▲ slower; ▼ faster; ")
+    assert all(f"; {letter} {heading}" in explained for letter, heading in key.items())
+    assert all(f" {mark} [" in table for mark in marks)
+    assert "\\par\\small $\\blacktriangle$ slower; " in saved["LaTeX"]
+    assert "slower;" not in saved["CSV"]
 
 
 @pytest.mark.skipif(not shutil.which("pdflatex"), reason="pdflatex is not installed")

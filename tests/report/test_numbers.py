@@ -11,6 +11,7 @@ import pytest
 from loadstone.config.variants import PALETTE, contrast, on_dark, on_light
 from loadstone.report import numbers
 from loadstone.report.output import unbroken
+from loadstone.text import counted
 
 
 @pytest.mark.parametrize(
@@ -146,7 +147,7 @@ def test_times_lists_and_rates():
     assert numbers.listed([7, 2, 1, 3, 10]) == "1–3, 7, 10"
     assert [numbers.rate_name(rate) for rate in (100.0, 0.5, 1e6, 0.0)] == ["100", "0.5", "1000000", "0"]
     assert numbers.rate_text(12500.0) == "12,500"
-    assert numbers.counted(1, "run") == "1 run" and numbers.counted(1350, "run") == "1,350 runs"
+    assert counted(1, "run") == "1 run" and counted(1350, "run") == "1,350 runs"
 
 
 @pytest.mark.parametrize("colour", PALETTE)

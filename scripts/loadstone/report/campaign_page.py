@@ -36,7 +36,6 @@ from loadstone.report.numbers import (
     LOAD_MODELS,
     RUN_MEANS,
     SHOWN,
-    counted,
     distinct,
     duration,
     joined,
@@ -50,7 +49,7 @@ from loadstone.report.queries import Queries, Row, in_order, querying
 from loadstone.report.run_findings import RunFindings
 from loadstone.report.site_layout import slug
 from loadstone.tables import exclusion, layout
-from loadstone.text import at, listed, rate_text
+from loadstone.text import at, counted, listed, rate_text
 
 ERRORS = {
     "http_503_by_proxy": "HTTP 503 from a proxy",

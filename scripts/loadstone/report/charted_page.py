@@ -90,6 +90,7 @@ class ChartedPage:
         The page opens on the statistic that the headline is about.
         """
         matrix, headline, data = context["matrix"], context["headline"], context["data"]
+        marks = {kind: caveat["letter"] for kind, caveat in matrix.get("caveats", {}).items()}
         about = (name for name, figure in data["figures"].items() if matrix and figure == matrix["shown"])
         said = {
             "title": context["title"],
@@ -97,7 +98,9 @@ class ChartedPage:
             "headline": headline.sentence if headline else "",
             "runs": context["runs_used"],
             "caveats": [
-                f"{kind['heading']}: {kind['texts'][0]}" for group in context["claims"] for kind in group["kinds"]
+                f"{marks.get(kind['claim'], '')} {kind['heading']}: {kind['texts'][0]}".strip()
+                for group in context["claims"]
+                for kind in group["kinds"]
             ],
             "made_by": f"Made by Loadstone {__version__}",
             "matrix": {

@@ -34,7 +34,6 @@ from loadstone.report.numbers import (
     LOAD_MODELS,
     RUN_MEANS,
     SHOWN,
-    counted,
     distinct,
     joined,
     page_unit,
@@ -46,7 +45,7 @@ from loadstone.report.numbers import (
 from loadstone.report.output import site_context
 from loadstone.report.queries import Queries, Row, in_order, querying, run_key
 from loadstone.report.site_layout import slug
-from loadstone.text import listed, load_unit, rate_text
+from loadstone.text import counted, listed, load_unit, rate_text
 
 STATISTICS = {
     "summaries": "Mean of runs",

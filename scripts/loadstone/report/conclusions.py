@@ -16,9 +16,9 @@ from loadstone.config.variants import Style
 from loadstone.percentiles import ERRORS, STATISTICS, label
 from loadstone.readers import load_generators
 from loadstone.report import findings, verdicts
-from loadstone.report.numbers import SHOWN, Unit, counted, interval, latency_text, rate_name, share, significant
+from loadstone.report.numbers import SHOWN, Unit, interval, latency_text, rate_name, share, significant
 from loadstone.report.queries import Queries, Row
-from loadstone.text import at, load_unit, rate_text
+from loadstone.text import at, counted, load_unit, rate_text
 
 _EFFECTS = {"ratio": "Ratio", "shift": "Shift"}
 
@@ -120,8 +120,10 @@ def context(
     ]
     shares = [row for row in found.knee_shares if row["value_ns"] is not None]
     at_one_load = findings.at_one_load(effects, found.knees, labels, resolution_ns)
+    claims = _claims(found.claims, name)
+    kinds = [kind["claim"] for group in claims for kind in group["kinds"]]
     return {
-        "matrix": findings.matrix(effects, styles, unit, resolution_ns, cells),
+        "matrix": findings.matrix(effects, styles, unit, resolution_ns, cells=cells, kinds=kinds),
         "headline": findings.headline(at_one_load),
         "plots": findings.plots(at_one_load, styles),
         "dumbbells": findings.dumbbells(effects, found.knees, labels),
@@ -131,7 +133,7 @@ def context(
         "verdicts": verdicts.verdicts(effects, labels),
         "knee_sentences": verdicts.knees([row for row in knees if row["beyond"]], labels),
         "verdict_correction": verdicts.correction(effects),
-        "claims": _claims(found.claims, name),
+        "claims": claims,
         "n_claims": len(found.claims),
         "effects": [_effect(row, latency, name) for row in effects],
         "effect_choices": list(_EFFECTS.items()),

@@ -8,6 +8,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from string import ascii_lowercase
 from typing import Any
 
 from loadstone import percentiles
@@ -28,7 +29,7 @@ from loadstone.report.numbers import (
     sentence_unit,
     share,
 )
-from loadstone.text import at, load_unit, rate_text
+from loadstone.text import at, counted, load_unit, rate_text
 
 # Verdict -> its mark, of the shapes that charts use too.
 SYMBOLS = {SLOWER: "▲", FASTER: "▼", MORE: "▲", FEWER: "▼", EQUIVALENT: "■", INCONCLUSIVE: "○"}
@@ -65,7 +66,7 @@ class Finding:
 
     `as_multiple`: its ratio is given as a multiple (``1.80×``), because a ratio next to it is. `load_reason`: why the
     headline is about its load. `largest_of`: the number of differences in the same statistic at the same load, of which
-    this is the largest; 0 if it is not.
+    this is the largest; 0 if it is not. `n_larger`: how many of them are larger, but inconclusive.
     """
 
     row: Row
@@ -75,6 +76,7 @@ class Finding:
     as_multiple: bool = False
     load_reason: str = "this load"
     largest_of: int = 0
+    n_larger: int = 0
 
     @property
     def verdict(self) -> str:
@@ -164,7 +166,10 @@ class Finding:
 
     @property
     def rank_text(self) -> str:
-        """``The largest of 4 differences at this load.``; empty where it is not, or the only one."""
+        """``The largest of 4 differences at this load.``, or how many are larger; empty for the only one."""
+        if self.n_larger:
+            are = "is" if self.n_larger == 1 else "are"
+            return f"{counted(self.n_larger, 'larger difference')} at {self.load_reason} {are} inconclusive."
         return f"The largest of {self.largest_of} differences at {self.load_reason}." if self.largest_of > 1 else ""
 
     @property
@@ -277,7 +282,7 @@ def at_one_load(
     if higher and best not in saturated | near and higher <= saturated | near:
         load_reason = "the highest load clearly below saturation"
     elif all(clear[best] > clear[rate] for rate in variants if rate != best) and len(variants) > 1:
-        load_reason = "the load with the clearest verdicts"
+        load_reason = "the load with the most verdicts without caveats"
     own = {variant: finding for (variant, _, rate), finding in found.items() if rate == best}
     return [replace(own[name], load_reason=load_reason) for name in labels if name in own]
 
@@ -298,9 +303,13 @@ def headline(found: Sequence[Finding]) -> Finding | None:
 
     if (largest := max(found, key=weight, default=None)) is None:
         return None
-    shifts = [abs(each.shift or 0.0) for each in found if each.baseline == largest.baseline]
-    is_largest = largest.verdict in _DIFFERENT and abs(largest.shift or 0.0) >= max(shifts)
-    return replace(largest, largest_of=len(shifts)) if is_largest else largest
+    if largest.verdict not in _DIFFERENT:
+        return largest
+    same = [each for each in found if each.baseline == largest.baseline]
+    larger = [each for each in same if abs(each.shift or 0.0) > abs(largest.shift or 0.0)]
+    if all(each.verdict == INCONCLUSIVE for each in larger):
+        return replace(largest, largest_of=0 if larger else len(same), n_larger=len(larger))
+    return largest
 
 
 def titles(
@@ -352,7 +361,7 @@ def plots(found: Sequence[Finding], styles: Sequence[Style]) -> list[dict[str, A
 
 
 def caveats(found: Iterable[Finding]) -> dict[str, str]:
-    """What the marks of these differences stand for: headings of caveats by kind."""
+    """Headings of the caveats that mark these differences, by kind."""
     return {kind: heading for each in found for kind, heading in each.caveats.items()}
 
 
@@ -380,9 +389,14 @@ def matrix(
     styles: Sequence[Style],
     unit: Unit,
     resolution_ns: float | None = None,
+    *,
     cells: Iterable[Row] = (),
+    kinds: Iterable[str] = (),
 ) -> dict[str, Any]:
     """Verdicts by variant (rows) and load (columns): of the leading statistic, and of all others for the page's script.
+
+    ``caveats`` has by kind the letter that marks the cells that the caveat concerns, and its heading; `kinds` is their
+    order.
 
     ``cells`` has by statistic a list per variant with a cell per load: verdict, size, interval, mark, value; None where
     there is neither a value nor a difference.
@@ -400,6 +414,9 @@ def matrix(
     baselines = dict.fromkeys(each.row["baseline"] for each in found.values())
     own = {(row["variant"], row["rate"]): row for row in cells}
     at = {(each.row["baseline"], statistic, rate): each for (_, statistic, rate), each in found.items()}
+    headings = caveats(found.values())
+    order = [kind for kind in dict.fromkeys([*kinds, *headings]) if kind in headings]
+    letters = dict(zip(order, ascii_lowercase, strict=False))
 
     def value(variant: str, statistic: str, rate: float) -> str:
         each = found.get((variant, statistic, rate))
@@ -410,7 +427,7 @@ def matrix(
     def cell(variant: str, statistic: str, rate: float) -> list[Any] | None:
         each = found.get((variant, statistic, rate))
         text = value(variant, statistic, rate)
-        return _matrix_cell(each, text) if each and (text or each.ratio is not None) else None
+        return _matrix_cell(each, text, letters) if each and (text or each.ratio is not None) else None
 
     def baseline_cell(baseline: str, statistic: str, rate: float) -> list[str]:
         each, row = at.get((baseline, statistic, rate)), own.get((baseline, rate))
@@ -429,7 +446,7 @@ def matrix(
         },
         "has_intervals": any(each.bounds for each in found.values() if not each.is_of_failures),
         "failures_differ": any(each.verdict in (MORE, FEWER) for each in found.values()),
-        "caveats": caveats(found.values()),
+        "caveats": {kind: {"letter": letters[kind], "heading": headings[kind]} for kind in order},
         "why_inconclusive": {name: _inconclusive_reasons(found.values(), name) for name in statistics},
         "one_of_many": max((each.row["n_compared"] or 0 for each in found.values() if each.is_one_of_many), default=0),
     }
@@ -446,9 +463,9 @@ def _inconclusive_reasons(found: Iterable[Finding], statistic: str) -> str:
     return ", ".join(text for text, _ in counts.most_common())
 
 
-def _matrix_cell(found: Finding, value: str) -> list[Any]:
-    """Verdict, size, interval, a mark that the key below the matrix explains, and the variant's own value."""
-    mark = "*" if found.has_caveats else "†" if found.is_one_of_many else ""
+def _matrix_cell(found: Finding, value: str, letters: Mapping[str, str]) -> list[Any]:
+    """Verdict, size, interval, marks that the key below the matrix explains, and the variant's own value."""
+    mark = ",".join(sorted(letters[kind] for kind in found.caveats)) or ("†" if found.is_one_of_many else "")
     return [found.verdict, *found.change, mark, value]
 
 

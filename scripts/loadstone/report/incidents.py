@@ -6,10 +6,10 @@ from typing import Any
 
 from loadstone.analysis.error_causes import BY_NAME
 from loadstone.archive.run_records import RunRecord
-from loadstone.report.numbers import SHOWN, counted
+from loadstone.report.numbers import SHOWN
 from loadstone.report.queries import Queries, Row, in_order
 from loadstone.tables.exclusion import DOUBTFUL
-from loadstone.text import rate_text
+from loadstone.text import counted, rate_text
 
 # --- incidents of pods ------------------------------------------------------------------------------------------------
 

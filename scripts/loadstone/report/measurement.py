@@ -19,10 +19,10 @@ from loadstone.archive.run_records import RunRecord
 from loadstone.config import redact
 from loadstone.config.variants import Variants
 from loadstone.report.conclusions import Notice
-from loadstone.report.numbers import counted, duration, joined, minute, span
+from loadstone.report.numbers import duration, joined, minute, span
 from loadstone.report.queries import Queries, Row
 from loadstone.tables.layout import text
-from loadstone.text import at, load_unit
+from loadstone.text import at, counted, load_unit
 
 _VERSION = re.compile(r"\bv?\d+(\.\d+)+[\w.+-]*")
 _LONGEST = 4000  # characters shown of what was declared of a cluster

@@ -163,11 +163,6 @@ def listed(numbers: Iterable[int]) -> str:
     return ", ".join(str(first) if first == last else f"{first}–{last}" for first, last in spans)
 
 
-def counted(number: int, noun: str, plural: str | None = None) -> str:
-    """``1 run``, ``1,350 runs``."""
-    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
-
-
 def rate_name(rate: float) -> str:
     """A rate in requests/s as text and as file name: the shortest plain decimal (``"100"``, ``"0.5"``)."""
     return f"{rate:.9f}".rstrip("0").rstrip(".") or "0"

@@ -22,6 +22,7 @@ from loadstone import text as load_words
 from loadstone.archive import durable
 from loadstone.config import variants
 from loadstone.report import numbers, site_layout
+from loadstone.text import counted
 
 _PLAIN_PATH = re.compile(r"[A-Za-z0-9_./-]+")
 # Characters that reverse the text after them (Unicode's Bidi_Control) or that no SVG may hold, and their JSON escapes.
@@ -105,7 +106,7 @@ _ENVIRONMENT.filters.update(
 )
 _ENVIRONMENT.globals.update(
     version=__version__,
-    counted=numbers.counted,
+    counted=counted,
     navigation=site_layout.ENTRIES,
     policy=site_layout.POLICY,
     chart_scripts=site_layout.CHART_SCRIPTS,

@@ -17,7 +17,7 @@ from loadstone.archive.trace_dumps import Dump
 from loadstone.config.comparisons import Comparison
 from loadstone.config.variants import Variants
 from loadstone.report import figures, findings, progress_page, reproducibility, series_data, site_layout
-from loadstone.report.numbers import counted, minute, rate_name
+from loadstone.report.numbers import minute, rate_name
 from loadstone.report.output import partials, run_map, site_context, template_text, write_page
 from loadstone.report.queries import Queries, Row, in_order, querying
 from loadstone.report.start_page import (
@@ -35,6 +35,7 @@ from loadstone.report.start_page import (
 )
 from loadstone.tables.layout import text
 from loadstone.tables.schema import MADE_BY
+from loadstone.text import counted
 
 # --- data quality -----------------------------------------------------------------------------------------------------
 

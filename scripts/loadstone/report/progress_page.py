@@ -22,9 +22,8 @@ from loadstone.archive.stages import load_text
 from loadstone.config import redact
 from loadstone.config.variants import Variants
 from loadstone.report import site_layout
-from loadstone.report.numbers import counted
 from loadstone.report.output import asset, run_map, write_page, write_text
-from loadstone.text import load_unit, rate_text, times
+from loadstone.text import counted, load_unit, rate_text, times
 
 NAME = "progress.html"
 _NO_SWEEP = "No sweep has been collected into this folder."

@@ -12,9 +12,9 @@ from typing import Any
 from loadstone import stats
 from loadstone.percentiles import LATENCIES
 from loadstone.readers import load_generators
-from loadstone.report.numbers import COARSE_NS, Unit, counted, duration, in_steps, joined, resolution_text
+from loadstone.report.numbers import COARSE_NS, Unit, duration, in_steps, joined, resolution_text
 from loadstone.report.queries import Queries, Row, run_key
-from loadstone.text import rate_text
+from loadstone.text import counted, rate_text
 
 _BOUNDS = 400  # points shown of a histogram
 _SHOWN = 300  # lines of the table; of more, the number is given

@@ -20,11 +20,12 @@ from loadstone.archive.durable import sha256_of
 from loadstone.archive.metadata import Metadata
 from loadstone.config.comparisons import Comparison
 from loadstone.readers import load_generators
-from loadstone.report.numbers import counted, joined
+from loadstone.report.numbers import joined
 from loadstone.report.output import write_page, write_text
 from loadstone.report.queries import Queries, Row
 from loadstone.report.site_layout import CHECKSUMS_SUFFIX, CRATE, MADE_HERE, content_type
 from loadstone.tables import PLAIN, SCOPED, database, layout, schema
+from loadstone.text import counted
 
 # --- checksums and versions -------------------------------------------------------------------------------------------
 

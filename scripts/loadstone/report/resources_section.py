@@ -3,9 +3,9 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from loadstone.report.numbers import counted, rounded, significant
+from loadstone.report.numbers import rounded, significant
 from loadstone.report.queries import Queries, Row
-from loadstone.text import rate_text
+from loadstone.text import counted, rate_text
 
 # A load generator that used this share of its CPUs or more: latencies may include waiting for it.
 NEARLY = 0.9

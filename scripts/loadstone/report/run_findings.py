@@ -10,9 +10,10 @@ from loadstone.analysis.run_behaviour import PERCENTILE_NAMES, halves
 from loadstone.archive.run_records import RunRecord
 from loadstone.percentiles import PERCENTILES
 from loadstone.report import numbers
-from loadstone.report.numbers import SHOWN, Unit, counted, duration, joined, rate_name, significant
+from loadstone.report.numbers import SHOWN, Unit, duration, joined, rate_name, significant
 from loadstone.report.queries import Queries, Row, in_order
 from loadstone.stats import estimable, run_shape
+from loadstone.text import counted
 
 _Run = tuple[str, str, int]  # variant, folder and number, at one rate
 _Recorded = tuple[float, str, int]  # rate, folder and number

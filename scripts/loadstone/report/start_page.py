@@ -18,12 +18,12 @@ from loadstone.config.comparisons import Comparison
 from loadstone.config.variants import Style, Variants
 from loadstone.report import conclusions, findings
 from loadstone.report.findings import Finding
-from loadstone.report.numbers import change_text, counted, distinct, incomplete, minute, moment
+from loadstone.report.numbers import change_text, distinct, incomplete, minute, moment
 from loadstone.report.output import write_text
 from loadstone.report.queries import Queries, Row
 from loadstone.report.site_layout import INDEX, slug
 from loadstone.tables.layout import campaign_key
-from loadstone.text import load_unit, rate_text
+from loadstone.text import counted, load_unit, rate_text
 
 Key = tuple[str, str, str]
 Entry = dict[str, Any]  # one of `campaign_entries`

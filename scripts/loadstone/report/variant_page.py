@@ -12,14 +12,14 @@ from loadstone.archive import Campaign, parse_timestamp
 from loadstone.config.variants import PALETTE, Style, Variants, look
 from loadstone.percentiles import ERRORS, STATISTICS, label, title
 from loadstone.report import chart_rows, charts, numbers, site_layout
-from loadstone.report.numbers import SHOWN, Unit, counted, moment, page_unit, rate_name, significant, span
+from loadstone.report.numbers import SHOWN, Unit, moment, page_unit, rate_name, significant, span
 from loadstone.report.output import site_context, write_page
 from loadstone.report.queries import Queries, Row
 from loadstone.report.site_layout import slug, variant_slug
 from loadstone.stats.history import LEAST_TO_ESTIMATE
 from loadstone.tables import database
 from loadstone.tables.layout import text
-from loadstone.text import load_unit, rate_text
+from loadstone.text import counted, load_unit, rate_text
 
 Pages = Mapping[tuple[str, str, str], str]  # app, host and timestamp of a campaign -> its page
 
@@ -218,10 +218,8 @@ def _change(row: Row, unit: Unit, page: VariantHistory) -> dict[str, Any]:
 
 
 def _by(ratio: float) -> str:
-    """The change between two levels: ``+12.3 %``, ``−94.1 %``; from a factor of two on ``140 times``."""
-    return (
-        f"{numbers.signed(f'{100 * (ratio - 1):.3g}')} %" if ratio < numbers.MULTIPLE else f"{significant(ratio)} times"
-    )
+    """The change between two levels: ``+12.3 %``, ``−94.1 %``; from a factor of two on ``140×``."""
+    return f"{numbers.signed(f'{100 * (ratio - 1):.3g}')} %" if ratio < numbers.MULTIPLE else f"{significant(ratio)}×"
 
 
 def _found(changes: Sequence[Row], page: VariantHistory, unit: Unit) -> str:
@@ -230,18 +228,22 @@ def _found(changes: Sequence[Row], page: VariantHistory, unit: Unit) -> str:
     if len(page.campaigns) < 2:
         return "There is only one campaign, so there are no changes yet." if page.rows else ""
     short = sum(length < LEAST_TO_ESTIMATE for length in lengths.values())
-    how_many = "all have" if short == n_series else f"{short:,} have"
-    unsure = f" ({how_many} fewer than {LEAST_TO_ESTIMATE} campaigns, too few to detect small changes)" if short else ""
+    unsure = (
+        f" Small changes are not detected in {counted(short, 'series', 'series')} with fewer than "
+        f"{LEAST_TO_ESTIMATE} campaigns."
+        if short
+        else ""
+    )
     if not changes:
-        return f"No change of level in any of {n_series:,} series, one per load and statistic{unsure}."
+        return f"No change of level in any of {n_series:,} series (one per load and statistic).{unsure}"
     last = changes[0]
     n_changed = len({_series(row) for row in changes})
     shown = _change(last, unit, page)
     size = f"{shown['from_to']} ({shown['by']})" if shown["by"] else shown["from_to"]
     load = f"{rate_text(last['rate'])} {load_unit([last['load_model']])}"
     return (
-        f"The level changed in {n_changed:,} of {n_series:,} series, one per load and statistic{unsure}. Last: "
-        f"{label(last['statistic']).lower()} at {load}, from a level of {size}, on {moment(last['timestamp'])}."
+        f"The level changed in {n_changed:,} of {n_series:,} series (one per load and statistic). The last change: "
+        f"{label(last['statistic']).lower()} at {load}, from {size}, on {moment(last['timestamp'])}.{unsure}"
     )
 
 

@@ -12,8 +12,8 @@ from loadstone.analysis import reasons
 from loadstone.analysis.caveats import CAVEATS, CONFOUNDING
 from loadstone.analysis.effects import EQUIVALENT, FASTER, FEWER, INCONCLUSIVE, MORE, SLOWER
 from loadstone.percentiles import ERRORS, LATENCIES, label
-from loadstone.report.numbers import Row, Unit, counted, interval, latency_text, share, significant, span
-from loadstone.text import at, listed, load_unit, rate_text
+from loadstone.report.numbers import Row, Unit, interval, latency_text, share, significant, span
+from loadstone.text import at, counted, listed, load_unit, rate_text
 
 _MIXED = "slower and faster"  # in different figures of one load
 STATISTICS = {name: label(name).lower() for name in percentiles.STATISTICS}

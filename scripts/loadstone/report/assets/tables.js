@@ -1,6 +1,7 @@
 /* Saves any table of a page as Markdown, as LaTeX (booktabs) and as CSV: what it shows, one cell per column.
  *
- * A cell that spans several rows is repeated in each. A second line of a cell (an interval) follows the first one.
+ * A cell that spans several rows is repeated in each. A second line of a cell (an interval) follows the first one. What
+ * marks stand for is below the table, except in CSV.
  */
 "use strict";
 
@@ -9,7 +10,7 @@
     "\\": "\\textbackslash{}", "{": "\\{", "}": "\\}", $: "\\$", "&": "\\&", "#": "\\#", "%": "\\%", _: "\\_", "^": "\\^{}",
     "~": "\\~{}", "|": "\\textbar{}", "`": "\\textasciigrave{}", "-": "-{}", "→": "$\\rightarrow$", "≤": "$\\leq$", "≥": "$\\geq$",
     "<": "\\textless{}", ">": "\\textgreater{}", "–": "--", "−": "$-$", "×": "$\\times$", "±": "$\\pm$",
-    "µ": "\\textmu{}", "…": "\\ldots{}", "’": "'", "“": "``", "”": "''", "▲": "$\\blacktriangle$", "▼": "$\\blacktriangledown$",
+    "µ": "\\textmu{}", "…": "\\ldots{}", "†": "\\textdagger{}", "’": "'", "“": "``", "”": "''", "▲": "$\\blacktriangle$", "▼": "$\\blacktriangledown$",
     "■": "$\\blacksquare$", "○": "$\\circ$", "◆": "$\\blacklozenge$", "◇": "$\\lozenge$", "□": "$\\square$", "✕": "$\\times$",
   };
   const TYPES = { md: "text/markdown", tex: "application/x-tex", csv: "text/csv" };
@@ -18,7 +19,7 @@
   function textOf(cell) {
     const copy = cell.cloneNode(true);
     copy.querySelectorAll(".offscreen, .stacked-only, svg").forEach((part) => part.remove());
-    copy.querySelectorAll("br, .interval, .mark, p, li").forEach((part) => part.before(" "));
+    copy.querySelectorAll("br, .interval, .mark, sup, p, li").forEach((part) => part.before(" "));
     return copy.textContent.replace(/\s+/g, " ").trim();
   }
 
@@ -46,18 +47,18 @@
   }
 
   const FORMATS = {
-    md(rows) {
+    md(rows, caption, key) {
       const line = (cells) => `| ${cells.map((text) => text.replace(/([\\|`*_<~&$]|\](?=[([:]))/g, "\\$1")).join(" | ")} |`;
       const rule = `| ${alignments(rows).map((side) => (side === "r" ? "--:" : "---")).join(" | ")} |`;
-      return [line(rows[0]), rule, ...rows.slice(1).map(line)].join("\n") + "\n";
+      return [line(rows[0]), rule, ...rows.slice(1).map(line), ...(key ? ["", key] : [])].join("\n") + "\n";
     },
-    tex(rows, caption) {
-      const escaped = (text) => text.replace(/-(?=-)|[\\{}$&#%_^~<>|`→≤≥–−×±µ…’“”▲▼■○◆◇□✕]/g, (sign) => LATEX[sign]).replace(/^[[*]/, "{$&}");
+    tex(rows, caption, key) {
+      const escaped = (text) => text.replace(/-(?=-)|[\\{}$&#%_^~<>|`→≤≥–−×±µ…†’“”▲▼■○◆◇□✕]/g, (sign) => LATEX[sign]).replace(/^[[*]/, "{$&}");
       const line = (cells) => `${cells.map(escaped).join(" & ")} \\\\`;
       return [
         "% \\usepackage{booktabs, amssymb, textcomp}", "\\begin{table}", `\\caption{${escaped(caption)}}`,
         `\\begin{tabular}{${alignments(rows).join("")}}`, "\\toprule", line(rows[0]), "\\midrule", ...rows.slice(1).map(line),
-        "\\bottomrule", "\\end{tabular}", "\\end{table}",
+        "\\bottomrule", "\\end{tabular}", ...(key ? [`\\par\\small ${escaped(key)}`] : []), "\\end{table}",
       ].join("\n") + "\n";
     },
     // Spreadsheets run text that begins like a formula, so that gets a quote in front.
@@ -72,7 +73,8 @@
     const region = table.closest("[aria-label]");
     const title = (region ? region.getAttribute("aria-label").replace(/^Table: /, "") : "Table") || "Table";
     const name = title.toLowerCase().replace(/[^a-z0-9]+/g, "-").replace(/^-|-$/g, "") || "table";
-    const content = FORMATS[format](grid(table), title);
+    const key = document.getElementById(table.getAttribute("aria-describedby"));
+    const content = FORMATS[format](grid(table), title, key ? [...key.children].map(textOf).join("; ") : "");
     const address = URL.createObjectURL(new Blob([content], { type: `${TYPES[format]};charset=utf-8` }));
     Object.assign(document.createElement("a"), { href: address, download: `${name}.${format}` }).click();
     setTimeout(() => URL.revokeObjectURL(address), 10000);
