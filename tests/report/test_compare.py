@@ -323,6 +323,12 @@ def test_reported_figures_are_compared_without_an_interval(project, compared):
     assert "the same series" in compared.sentence
     compared.choose("p50", (here, "reported", "100"), (here, "reported twice", "100"))
     assert compared.sentence == "Not compared: the reports of reported do not have this figure."
+    # Without a choice of the reader, the statistic is one that both have.
+    chosen = {"a": here, "av": "reported", "al": "100", "b": here, "bv": "reported later", "bl": "100"}
+    compared.page.evaluate("(chosen) => { location.hash = new URLSearchParams(chosen); }", chosen)
+    compared.page.locator("#figures").wait_for()
+    assert compared.page.locator("select[name=stat]").input_value() == "mean"
+    assert "the mean of B (reported later) is 6.00 ms" in compared.sentence
     assert compared.watched.complaints == []
 
 

@@ -56,7 +56,7 @@ def test_the_answer_comes_before_its_caveats_and_their_number_is_beside_it(watch
     found = watched.page.locator("#caveats li")
     serious = watched.page.locator("#caveats li.serious")
     number = f"{serious.count()} serious caveat{'s' if serious.count() > 1 else ''}"
-    more = ", the most important first" if serious.count() > 2 else ""
+    more = ", the most important" if serious.count() > 2 else ""
     texts = [each.inner_text().partition("Serious: ") for each in serious.all()[:2]]
     parts = [(*text.partition(": ")[::2], mark.strip()) for mark, _, text in texts]
     shown = [f"{name.lower()}{mark} ({extent})" if extent else f"{name.lower()}{mark}" for name, extent, mark in parts]

@@ -54,8 +54,8 @@ STATES = {
         "Valid, tag suggested",
         "in all statistics; see the suggestion",
     ),
-    "excluded": ("◇", "Excluded", "in no statistic"),
-    "failed": ("✕", "Failed", "attempted without a result"),
+    "excluded": ("◇", "Excluded", "not in any statistic"),
+    "failed": ("✕", "Failed", "attempted, but without a result"),
     "missing": ("□", "Missing", "planned but never attempted"),
 }
 _MOST_REASONS = 3  # of exclusion, at the top

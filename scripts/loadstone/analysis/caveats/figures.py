@@ -159,7 +159,7 @@ def _censored(series: Series) -> list[str]:
 
 
 @caveat(
-    "Failed requests among the latencies",
+    "Latencies include failed requests",
     f"limits where more than {FAILURES_SHARE:.0%} of a cell's requests failed: latencies include failures; serious "
     f"where more than {DECIDING_SHARE:.0%} failed other than by a timeout: a variant that refuses requests at once may "
     "seem fast",
@@ -219,7 +219,7 @@ def beyond_knee(evidence: Evidence) -> Iterator[Occurrence]:
 
 
 @caveat(
-    "Only reports by tools",
+    "Only figures reported by tools",
     "limits where only a tool's report of a run is available: single requests and percentiles over several runs are "
     "unknown",
     "keep the raw results of every run",

@@ -80,6 +80,8 @@ window.loadstone = window.loadstone || {};
       if (mine !== nth) return;
       const one = choose("a", about[0], wanted("a"), 0);
       const other = choose("b", about[1], { variant: wanted("b").variant, load: wanted("b").load || one.rate }, 1);
+      const known = (name) => [one, other].every((side) => side.at >= 0 && side.figures[name]);
+      if (!parameters.has("stat")) field("stat").value = [page.statistic, ...Object.keys(page.statistics)].find(known) || page.statistic;
       const found = await compare(one, other, field("stat").value);
       if (mine !== nth) return;
       status.textContent = "";
