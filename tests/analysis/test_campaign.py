@@ -211,11 +211,16 @@ def test_checksums(project):
         "2.sha256": right.replace("1.results", "2.results").replace(right[:4], "0000").encode(),
         "3.results.json.zst": RUN,
         "3.sha256": right.replace("1.results", "3.summary").encode(),
+        "4.results.json.zst": rawfiles.compress(lines([1] * 50)),
+        "4.sha256": right.replace("1.results", "4.results").encode(),
+        "5.results.json.zst": rawfiles.compress(lines([1] * 50)),
     }
     write_cell(project.archive, files)
     found = reasons(project)
     assert (found[1], found[3]) == (None, None)
     assert "2.results.json.zst has changed since it was collected" in found[2]
+    # A run that was short from the beginning may have been interrupted, one that became short was not.
+    assert [row["run"] for row in project.rows("SELECT run FROM suggestions WHERE kind = 'cut short'")] == [5]
     assert any(
         "which is missing" in row["problem"] for row in project.rows("SELECT problem FROM problems WHERE run = 3")
     )

@@ -75,6 +75,7 @@ def test_a_short_run() -> None:
     (found,) = suggest([run(1), run(2, requests=700, sound=False), run(3)])
     assert (found.kind, found.tag, found.run) == ("cut short", "interrupted", 2)
     assert found.evidence == "holds 700 of 1,200 requests"
+    assert kinds([run(1), run(2, requests=700, sound=False, changed=True), run(3)]) == []  # since it was collected
 
 
 def test_a_short_run_whose_generator_fell_behind() -> None:

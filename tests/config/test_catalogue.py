@@ -118,8 +118,7 @@ def test_campaigns_of_the_flat_layout_lack_no_completion_file(real: Catalogue) -
 
 def test_absent_and_unlisted_campaigns(real: Catalogue) -> None:
     demo = ("demo", "here", "2026-11-21T11:00:00+00:00")
-    (nothing,) = real.absent([demo])
-    assert nothing == "the catalogue describes 54 campaigns of bookinfo, but the archive has none of them"
+    assert real.absent([demo]) == []  # the catalogue of another archive
     present = list(real.entries)
     assert real.absent(present) == []
     missing = real.absent(present[1:])

@@ -33,8 +33,10 @@ SELECT variant, rate, p99_ns / 1e6 AS p99_ms, p99_low_ns / 1e6 AS low, p99_high_
 FROM cells WHERE stream = 'main' ORDER BY ALL;
 ```
 
-Take figures from `cells` and, of single runs, from `run_figures`: they leave out warm-ups and excluded runs, and a
-request that timed out took at least its time limit. In `requests` its latency is as recorded, which may be less.
+Take figures from `cells`, which are of valid runs. Those of single runs, excluded or not, are in `run_figures`; `runs`
+says which are excluded. Both leave out warm-ups, and a request that timed out took at least its time limit. In
+`requests` its latency is as recorded, which may be less. Put `by`, `left` and `right` in double quotes: DuckDB reserves
+these words.
 
 Units are in the names: `_ns` nanoseconds, `_s` seconds, `_mib` MiB, `_millicores` thousandths of a processor. Shares
 and fractions go from 0 to 1. Times are UTC. Null means that a value is unknown or has no meaning. An interval has the

@@ -43,7 +43,7 @@ def test_a_file_arrives_unchanged_with_what_was_declared(imports, entry):
     digest = hashlib.sha256(found[f"{CELL}/3.vegeta.txt"]).hexdigest()
     assert record["imported"]["files"] == {"3.vegeta.txt": {"source": "old/a.txt", "sha256": digest}}
     assert run_records.read_run_record(imports.archive / CELL / "3.run.json").description == "before the move"
-    assert imports.log[-1] == "1 files imported, 0 were in the archive already: 1 runs of 1 campaigns"
+    assert imports.log[-1] == "1 file imported, 0 were in the archive already: 1 run of 1 campaign"
 
 
 def test_an_imported_campaign_is_closed_and_lacks_nothing(imports, entry):
@@ -174,7 +174,7 @@ def test_the_same_again_changes_nothing(imports, entry):
         for path in before
         if path.is_file()
     )
-    assert imports.log[-1] == "0 files imported, 2 were in the archive already: 2 runs of 1 campaigns"
+    assert imports.log[-1] == "0 files imported, 2 were in the archive already: 2 runs of 1 campaign"
 
 
 def test_more_runs_join_those_that_are_there(imports, entry):

@@ -3,14 +3,17 @@
 import csv
 import io
 import json
+import os
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+from loadstone import archive
 from loadstone.report.figures import build_summary
-from report.concluded import LABEL, make
+from report.concluded import LABEL, VARIANTS, make
 from report.printed import plain
 
 
@@ -95,6 +98,32 @@ def test_printed_it_is_two_to_four_pages_with_the_answer_on_the_first(watched, u
     watched.page.set_viewport_size({"width": 703, "height": 1000})
     left, right = (watched.page.locator(each).bounding_box() for each in ("#use-cpu", "#use-memory"))
     assert left["y"] == right["y"]
+
+
+TERMINAL = """
+import json, sys
+from loadstone.config.variants import Variants
+from loadstone.workflow import summary
+config, declared = json.loads(sys.argv[1])
+summary.show(config, Variants(declared))
+"""
+
+
+def test_the_terminal_says_what_the_page_says(pages):
+    folder = pages[0].parents[2]
+    (campaign,) = archive.campaigns(folder / "archive")
+    (campaign.path / archive.COMPLETION).touch()
+    config = {"host": "here", "sweep": {"app": "demo"}} | {
+        name: str(folder / name) for name in ("archive", "tables", "reports")
+    }
+    command = [sys.executable, "-c", TERMINAL, json.dumps([config, VARIANTS.declared])]
+    ran = subprocess.run(command, env={**os.environ, "PYTHONIOENCODING": "utf-8"}, capture_output=True, check=True)
+    said, data = ran.stdout.decode(), data_of(pages[0])
+    assert data["sheet"]["headline"] in " ".join(said.split())
+    marks = [cell[3] for cells in zip(*data["matrix"]["p50"], strict=True) for cell in cells]  # by load, then variant
+    verdicts = re.findall(r"│ [▲▼■○] \w+ *([a-z,†]*) *│$", said, re.MULTILINE)
+    assert verdicts == marks and len({*marks}) > 2
+    assert all(f"{letter} " in said.rpartition("┘")[2] for mark in marks for letter in mark.split(",") if letter)
 
 
 def test_of_long_tables_30_rows_are_printed(watched, wide_site):

@@ -165,5 +165,5 @@ def test_the_log_names_the_reason_of_most_runs(project):
     write_cell(project.archive, {"1.results.json.zst": b""})
     project.make()
     assert excluded_runs(project.tables, list(archive.campaigns(project.archive))) == [
-        f"demo/here/{rawfiles.TIMESTAMP}: 4 of 4 runs excluded (99 requests instead of 1,000)"
+        f"demo/here/{rawfiles.TIMESTAMP}: 4 of 4 runs excluded (3 of them: 99 requests instead of 1,000)"
     ]

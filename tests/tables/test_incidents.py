@@ -23,7 +23,7 @@ def write(project, *records: bytes) -> None:
 
 
 def told(project) -> list[tuple[Any, ...]]:
-    query = "SELECT run, tag, evidence, lines FROM suggestions WHERE kind = 'troubled target' ORDER BY run"
+    query = "SELECT run, tag, evidence, lines FROM suggestions WHERE kind = 'target problem' ORDER BY run"
     return [tuple(row.values()) for row in project.rows(query)]
 
 

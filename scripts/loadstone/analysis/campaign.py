@@ -24,7 +24,7 @@ from loadstone.analysis.run_requests import Cache, Pool, Source
 from loadstone.analysis.scope import Settings
 from loadstone.archive import MAIN_STREAM, Campaign
 from loadstone.tables import database, layout, schema
-from loadstone.tables.exclusion import SAME_NUMBER, Verdict, Way, judge
+from loadstone.tables.exclusion import CHANGED, SAME_NUMBER, Verdict, Way, judge
 
 _READ = ("summaries", "planned")
 _PROBLEMS = "judged.parquet"  # next to those that converting found
@@ -196,6 +196,7 @@ def _profile(
         },
         expected=run["expected_requests"],
         sound=not verdict.unfit,
+        changed=any(each["code"] == CHANGED for each in run["exclusions"]),
         failed_share=counted.get("failed_share"),
         mean_ns=counted.get("mean_ns"),
         exhausted=error_causes.exhausted(causes, run["requests"]),

@@ -143,7 +143,7 @@ class Profile:
     Latencies are in ns; shares are of all requests, None where they are unknown. `noise` is the standard error of the
     mean as a share of it. The following are texts, or None: `unsettled` (not in a steady state), `late` (sent late),
     `exhausted` (the load generator ran out of a resource), `out_of_sync` (the load generators were not synchronised),
-    `target_problem` (what happened to the target).
+    `target_problem` (what happened to the target). `changed`: its files are not those that were collected.
     """
 
     variant: str
@@ -160,6 +160,7 @@ class Profile:
     exhausted: str | None = None
     out_of_sync: str | None = None
     target_problem: str | None = None
+    changed: bool = False
     tags: Sequence[str] = ()
     copy_of: str | None = None  # path of an earlier run's results, which are the same bytes
     results_sha256: str | None = None
@@ -186,13 +187,13 @@ def suggest(profiles: Iterable[Profile], unfinished: str | None = None) -> list[
         cell = list(group)
         sound = [profile for profile in cell if profile.sound]
         found += _cut_short(cell)
-        found += _by_text(cell, [profile.target_problem for profile in cell], "troubled target", "doubtful")
+        found += _by_text(cell, [profile.target_problem for profile in cell], "target problem", "doubtful")
         found += _copied(cell)
         found += _failures(sound)
         found += _outliers(sound)
         found += _by_text(sound, [profile.unsettled for profile in sound], "unsettled run", "unsettled")
         found += _limited([profile for profile in cell if profile.sound or _is_short(profile)])
-        found += _by_text(sound, [profile.out_of_sync for profile in sound], "generators apart", "doubtful")
+        found += _by_text(sound, [profile.out_of_sync for profile in sound], "unsynchronised generators", "doubtful")
     return found
 
 
@@ -249,7 +250,7 @@ def _is_short(profile: Profile) -> bool:
 
 def _cut_short(cell: Sequence[Profile]) -> Iterator[Suggestion]:
     for profile in cell:
-        if _is_short(profile):
+        if _is_short(profile) and not profile.changed:
             text = f"holds {profile.requests:,} of {profile.expected:,} requests"
             yield _of_run(profile, "cut short", "interrupted", text)
 

@@ -69,15 +69,10 @@ class Catalogue:
         return sorted(set(options.get("exclude", ())) - set(options.get("include", ())))
 
     def absent(self, present: Collection[Key]) -> list[str]:
-        """A sentence for each entry or tag of a campaign that the archive does not hold; only one for an absent app."""
+        """A sentence for each entry or tag of a campaign that the archive lacks, though it has others of the app."""
         apps = {app for app, _, _ in present}
         gone = [key for key in self.entries if key not in present]
         found = [f"{'/'.join(key)} is in the catalogue, but not in the archive" for key in gone if key[0] in apps]
-        for app in sorted(self.apps - apps):
-            count = sum(key[0] == app for key in gone)
-            what = "campaign" if count == 1 else "campaigns"
-            but = "it is not in the archive" if count == 1 else "the archive has none of them"
-            found.append(f"the catalogue describes {count} {what} of {app}, but {but}")
         found += [
             f"the catalogue tags {_where(row)} as {row['tag']}, but {_where(row)} is not in the archive"
             for row in self.tagged

@@ -18,6 +18,7 @@ from loadstone.archive.durable import open_raw, sha256_of, sync, write_new
 from loadstone.archive.staging import Staging, checksums
 from loadstone.errors import LoadstoneError
 from loadstone.importing.plan import IMPORTED, Plan, PlannedCell, PlannedFile, PlannedRun
+from loadstone.text import counted
 
 _CHUNK_BYTES = 1 << 20
 
@@ -47,7 +48,8 @@ def carry_out(plan: Plan, log: Log) -> None:
             "imported completely before that; run the import again to continue"
         ) from None
     campaigns, runs = len({cell.cell.campaign for cell in plan.cells}), len(plan.runs())
-    log(f"{copied} files imported, {there} were in the archive already: {runs} runs of {campaigns} campaigns")
+    what = f"{counted(runs, 'run')} of {counted(campaigns, 'campaign')}"
+    log(f"{counted(copied, 'file')} imported, {there:,} were in the archive already: {what}")
 
 
 def _write_cell(planned: PlannedCell) -> None:

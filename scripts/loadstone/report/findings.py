@@ -365,6 +365,20 @@ def caveats(found: Iterable[Finding]) -> dict[str, str]:
     return {kind: heading for each in found for kind, heading in each.caveats.items()}
 
 
+def lettered_caveats(found: Iterable[Finding], kinds: Iterable[str] = ()) -> dict[str, dict[str, str]]:
+    """The same with a letter each, which marks the differences that the caveat concerns; `kinds` is their order."""
+    headings = caveats(found)
+    order = [kind for kind in dict.fromkeys([*kinds, *headings]) if kind in headings]
+    letters = zip(order, ascii_lowercase, strict=False)
+    return {kind: {"letter": letter, "heading": headings[kind]} for kind, letter in letters}
+
+
+def mark(found: Finding, lettered: Mapping[str, Mapping[str, str]]) -> str:
+    """The letters of its caveats, or a † if it is only significant by itself."""
+    letters = sorted(lettered[kind]["letter"] for kind in found.caveats)
+    return ",".join(letters) or ("†" if found.is_one_of_many else "")
+
+
 def dumbbells(rows: Sequence[Row], knees: Iterable[Row], labels: Mapping[str, str]) -> list[Finding]:
     """Differences to show as two dots each: those of latencies if none of them has an interval or a verdict, else none.
 
@@ -398,8 +412,8 @@ def matrix(
     ``caveats`` has by kind the letter that marks the cells that the caveat concerns, and its heading; `kinds` is their
     order.
 
-    ``cells`` has by statistic a list per variant with a cell per load: verdict, size, interval, mark, value; None where
-    there is neither a value nor a difference.
+    ``cells`` has by statistic a list per variant with a cell per load: verdict, size, interval, marks, value;
+    None where there is neither a value nor a difference.
     ``baseline_cells`` has a list per baseline: value, interval (of the page's `cells`). Empty without effects.
     """
     labels = {style.name: style.label for style in styles}
@@ -414,9 +428,7 @@ def matrix(
     baselines = dict.fromkeys(each.row["baseline"] for each in found.values())
     own = {(row["variant"], row["rate"]): row for row in cells}
     at = {(each.row["baseline"], statistic, rate): each for (_, statistic, rate), each in found.items()}
-    headings = caveats(found.values())
-    order = [kind for kind in dict.fromkeys([*kinds, *headings]) if kind in headings]
-    letters = dict(zip(order, ascii_lowercase, strict=False))
+    lettered = lettered_caveats(found.values(), kinds)
 
     def value(variant: str, statistic: str, rate: float) -> str:
         each = found.get((variant, statistic, rate))
@@ -427,7 +439,8 @@ def matrix(
     def cell(variant: str, statistic: str, rate: float) -> list[Any] | None:
         each = found.get((variant, statistic, rate))
         text = value(variant, statistic, rate)
-        return _matrix_cell(each, text, letters) if each and (text or each.ratio is not None) else None
+        shown = each and (text or each.ratio is not None)
+        return [each.verdict, *each.change, mark(each, lettered), text] if each and shown else None
 
     def baseline_cell(baseline: str, statistic: str, rate: float) -> list[str]:
         each, row = at.get((baseline, statistic, rate)), own.get((baseline, rate))
@@ -446,7 +459,7 @@ def matrix(
         },
         "has_intervals": any(each.bounds for each in found.values() if not each.is_of_failures),
         "failures_differ": any(each.verdict in (MORE, FEWER) for each in found.values()),
-        "caveats": {kind: {"letter": letters[kind], "heading": headings[kind]} for kind in order},
+        "caveats": lettered,
         "why_inconclusive": {name: _inconclusive_reasons(found.values(), name) for name in statistics},
         "one_of_many": max((each.row["n_compared"] or 0 for each in found.values() if each.is_one_of_many), default=0),
     }
@@ -461,12 +474,6 @@ def _inconclusive_reasons(found: Iterable[Finding], statistic: str) -> str:
             texts = (_WHY_INCONCLUSIVE.get(reason.code) for reason in reasons.of_row(each.row))
             counts[next(filter(None, texts), "too little evidence")] += 1
     return ", ".join(text for text, _ in counts.most_common())
-
-
-def _matrix_cell(found: Finding, value: str, letters: Mapping[str, str]) -> list[Any]:
-    """Verdict, size, interval, marks that the key below the matrix explains, and the variant's own value."""
-    mark = ",".join(sorted(letters[kind] for kind in found.caveats)) or ("†" if found.is_one_of_many else "")
-    return [found.verdict, *found.change, mark, value]
 
 
 def _value_text(value: float | None, found: Finding, unit: Unit) -> str:

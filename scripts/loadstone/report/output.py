@@ -254,4 +254,4 @@ def _words(runs: Runs, states: Iterable[str]) -> str:
         own = [number for number, each in runs if each == state]
         if own:
             parts.append(f"{'run' if len(own) == 1 else 'runs'} {numbers.listed(own)} {state}")
-    return ", ".join(parts) or "none planned"
+    return ", ".join(parts) or "no run"

@@ -40,7 +40,7 @@ listed AS (
 proposed AS (
     SELECT rate, variant, run, any_value(tag) AS tag
     FROM suggestions
-    WHERE kind = 'troubled target' AND NOT tagged
+    WHERE kind = 'target problem' AND NOT tagged
     GROUP BY ALL
 )
 

@@ -75,11 +75,14 @@ def excluded_runs(tables: Path, campaigns: Sequence[Campaign]) -> list[str]:
     with open_memory() as connection:
         add_view(connection, tables, "runs", campaigns)
         found = rows(connection, sql.load("excluded_runs"))
-    return [
-        f"{row['app']}/{row['host']}/{row['timestamp']}: {row['n_excluded']} of {row['runs']} runs excluded "
-        f"({exclusion.text(exclusion.of_row(row))})"
-        for row in found
-    ]
+    texts = []
+    for row in found:
+        some = "" if row["n_alike"] == row["n_excluded"] else f"{row['n_alike']} of them: "
+        texts.append(
+            f"{row['app']}/{row['host']}/{row['timestamp']}: {row['n_excluded']} of {row['runs']} runs excluded "
+            f"({some}{exclusion.text(exclusion.of_row(row))})"
+        )
+    return texts
 
 
 def build_database(tables: Path, database: Path, project_root: Path) -> None:

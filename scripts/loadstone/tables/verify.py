@@ -77,7 +77,8 @@ def verify_archive(root: Path, tables: Path, log: Log) -> None:
     if not found.is_intact:
         raise LoadstoneError(
             f"the archive {root} differs from its recorded checksums; the files are named above. Restore them from a "
-            f"copy, or accept a campaign as it is by removing its file below {tables / RECORDS}"
+            f"copy. To accept a campaign as it is, remove its file below {tables / RECORDS}, and in the archive the "
+            "`N.sha256` of the changed runs"
         )
 
 

@@ -31,11 +31,11 @@ def show(config: Mapping[str, Any], variants: Variants) -> None:
         return
     hide_pandas()
     # Half of what the summary takes, which commands without one don't need.
-    from loadstone.report import findings  # noqa: PLC0415
+    from loadstone.report import conclusions, findings  # noqa: PLC0415
     from loadstone.report.queries import querying  # noqa: PLC0415
 
     with querying(Path(config["tables"]), [found]) as queries:
-        effects, knees = (queries.of_scope(table, None) for table in ("effects", "knees"))
+        effects, knees, claims = (queries.of_scope(table, None) for table in ("effects", "knees", "claims"))
         cells = queries.rows("page_cells", with_excluded=False)
         models = [model for row in queries.rows("page_campaigns") for model in row["load_models"]]
     if not cells:
@@ -44,12 +44,20 @@ def show(config: Mapping[str, Any], variants: Variants) -> None:
     labels = {style.name: style.label for style in styles}
     console = Console(file=sys.stdout, width=None if sys.stdout.isatty() else _WIDTH, highlight=False)
     console.print()
+    effects = conclusions.with_caveats(effects, claims)
     headline = findings.headline(findings.at_one_load(effects, knees, labels))
     if headline:
         console.print(Text(printable(headline.sentence), style="bold"))
-    table = _table(cells, findings.findings(effects, labels), labels, load_unit(models))
+    shown = {key: each for key, each in findings.findings(effects, labels).items() if key[1] == "p50"}
+    lettered = findings.lettered_caveats(shown.values())
+    marks = {key: findings.mark(each, lettered) for key, each in shown.items()}
+    table = _table(cells, shown, marks, labels, load_unit(models))
     table.title = printable(str(found))
     console.print(table)
+    key = [f"{caveat['letter']} {caveat['heading']}" for caveat in lettered.values()]
+    key += ["† significant on its own, but not among all comparisons"] if "†" in marks.values() else []
+    if key:
+        console.print(Text("; ".join(key)))
     console.print(Text(f"report: {Path(config['reports'], 'index.html')}"))
 
 
@@ -66,6 +74,7 @@ def _newest_complete(config: Mapping[str, Any]) -> archive.Campaign | None:
 def _table(
     cells: list[Row],
     found: Mapping[tuple[str, str, float], "Finding"],
+    marks: Mapping[tuple[str, str, float], str],
     labels: Mapping[str, str],
     unit_of_load: str,
 ) -> Table:
@@ -81,19 +90,20 @@ def _table(
     rows = sorted(cells, key=lambda cell: (cell["rate"], order.index(cell["variant"])))
     for cell in rows[:_MOST_ROWS]:
         bounds = cell["p50_low_ns"], cell["p50_high_ns"]
-        finding = found.get((cell["variant"], "p50", cell["rate"]))
+        key = cell["variant"], "p50", cell["rate"]
+        finding = found.get(key)
         table.add_row(
             rate_text(cell["rate"]),
             Text(printable(labels[cell["variant"]])),
             latency_text(cell["p50_ns"], unit, cell["resolution_ns"]),
             "" if None in bounds else interval(*bounds, lambda end: latency_text(end, unit, None)),
             *(map(Text, finding.change) if finding else ("", "")),
-            _verdict(finding) if finding else "baseline" if labels[cell["variant"]] in baselines else "",
+            _verdict(finding, marks[key]) if finding else "baseline" if labels[cell["variant"]] in baselines else "",
         )
     if len(rows) > _MOST_ROWS:
         table.caption = f"and {len(rows) - _MOST_ROWS} more rows in table cells"
     return table
 
 
-def _verdict(finding: "Finding") -> Text:
-    return Text(f"{finding.symbol} {finding.verdict}", style=_COLOURS.get(finding.verdict, ""))
+def _verdict(finding: "Finding", mark: str) -> Text:
+    return Text(f"{finding.symbol} {finding.verdict} {mark}".rstrip(), style=_COLOURS.get(finding.verdict, ""))

@@ -258,7 +258,8 @@ def unsettled(evidence: Evidence) -> Iterator[Occurrence]:
     shapes = listed([f"{number:,} {name}" for name, number in Counter(run["shape"] for run in runs).most_common()])
     text = (
         f"{len(runs):,} of {counted(n_of, 'run')} {'does' if len(runs) == 1 else 'do'} not reach a steady state "
-        f"({shapes}; {evidence.where([each for each, _ in found])}), so their mean is not that of a steady state."
+        f"({shapes}; {evidence.where([each for each, _ in found])}), so {'its' if len(runs) == 1 else 'their'} mean is "
+        "not that of a steady state."
     )
     yield Occurrence(_weight(found, n_of), text, **evidence.in_runs(found, n_of))
 

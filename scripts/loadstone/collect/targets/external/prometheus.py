@@ -40,7 +40,7 @@ class PrometheusSampler:
                 if column in found.setdefault(part, {}):
                     raise UnsampledError(
                         f"target.resources.prometheus.{column}: several series of the query are named {part[1]}; "
-                        f"aggregate them, for example with sum by ({part[0]})"
+                        "aggregate them, for example with sum by (namespace, pod) or sum by (instance)"
                     )
                 found[part][column] = value
         return [
