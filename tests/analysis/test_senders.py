@@ -94,7 +94,7 @@ def test_clocks_that_differ_hide_no_lag_and_make_none(project) -> None:
     )
     assert not project.row("SELECT limited FROM sending")["limited"], "each counts by its own clock"
     (found,) = project.rows("SELECT kind, tag, run, evidence FROM suggestions")
-    assert (found["kind"], found["tag"], found["run"]) == ("generators apart", "doubtful", 1)
+    assert (found["kind"], found["tag"], found["run"]) == ("unsynchronised generators", "doubtful", 1)
     assert (
         "its 3 generators were not synchronised: their clocks by up to 82.5 ms, the limit is 10 ms" in found["evidence"]
     )

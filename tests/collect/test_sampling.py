@@ -223,7 +223,7 @@ def read_as(finished: Path) -> list[dict[str, Any]]:
 
 
 def test_an_answer_that_never_comes_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sampling, "_PATIENCE_S", 0.1)
+    monkeypatch.setattr(sampling, "_TIMEOUT_S", 0.1)
     release = threading.Event()
     target = Asked([], [_pod("a/1")], lambda: release.wait() and [_pod("a/late")])
     try:

@@ -40,7 +40,8 @@ these words.
 
 Units are in the names: `_ns` nanoseconds, `_s` seconds, `_mib` MiB, `_millicores` thousandths of a processor. Shares
 and fractions go from 0 to 1. Times are UTC. Null means that a value is unknown or has no meaning. An interval has the
-configured confidence. A column that starts with `ok_` covers requests with code 200 only.
+configured confidence. A column that starts with `ok_` covers only requests with code 200 (gRPC: 0,
+WebSocket: 101).
 
 ## Reading the files without the database
 

@@ -242,8 +242,8 @@ class _Pooling:
         """The figures of a series from the tables of the one cell that has the same runs, if there is one."""
         first, *others = {_cell(run) for run in runs}
         (cell,) = self._cells.get(first, [None]) if not others else [None]
-        # A cell has every run that has requests and is not excluded: if the numbers agree, so do the runs.
-        raw = sum(run["evidence"] == "raw" for run in runs)
+        # A cell has every run that has measured requests and is not excluded: if the numbers agree, so do the runs.
+        raw = sum(run["evidence"] == "raw" and bool(run["requests"]) for run in runs)
         if not cell or cell["n_runs"] != raw or first not in self._replicates:
             return None
         charts = {

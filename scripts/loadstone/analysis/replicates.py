@@ -61,7 +61,7 @@ def cells(
 
     def compute(chosen: Sequence[Pool], files: list[str]) -> Iterator[tuple[int, Row]]:
         rows = database.rows(source.connection, sql.load("cells"), files=files, **requests, **shares)
-        for cell_stream, of_stream in by_key(rows, itemgetter("stream")).items():
+        for cell_stream, of_stream in sorted(by_key(rows, itemgetter("stream")).items()):
             values = {"files": files, "stream": cell_stream, "with_excluded": with_excluded}
             sampled = _samples(source.connection, values, chosen)
             for cell in of_stream:

@@ -20,9 +20,11 @@ import pyarrow.parquet as pq
 from loadstone import sql
 from loadstone.analysis import Row, by_key
 from loadstone.archive.durable import replace
+from loadstone.errors import LoadstoneError
 from loadstone.tables import database, layout
 
 _KEY = ("app", "host", "timestamp", "variant", "rate", "run", "variant_dir")
+_CELL = ("host", "timestamp", "rate", "variant_dir")  # columns that requests are selected by, with the run
 _POSITIONS = ("series", "pool", "chart")
 _SELECTED = pa.schema(
     [
@@ -87,9 +89,12 @@ class Cache:
         return [_decoded(row) for row in self._entries[key]]
 
     def save(self) -> None:
-        """Write the entries that were used; all others are outdated."""
+        """Write the entries that were used; all others are outdated. Raises LoadstoneError when it can't be written."""
         layout.prepare_folder(self._tables, self._path.parent)
-        replace(self._path, json.dumps(self._used, separators=(",", ":")).encode())
+        try:
+            replace(self._path, json.dumps(self._used, separators=(",", ":")).encode())
+        except OSError as error:
+            raise LoadstoneError(f"{self._path} cannot be written: {error.strerror or error}") from None
 
 
 def _encoded(row: Row) -> Row:
@@ -152,22 +157,32 @@ class Source:
             try:
                 for position, row in compute(chosen, files):
                     found[position].append(row)
-            except (duckdb.InvalidInputException, duckdb.IOException, duckdb.SerializationException) as error:
-                raise database.damaged(error) from None
+            except database.UNREADABLE as error:
+                raise database.damaged(error, [self.tables / file for pool in chosen for file in pool.files]) from None
             for position, n in enumerate(batch):
                 self.cache[keys[n]] = found[position]
         return [self.cache[key] for key in keys]
 
     def _batches(self, numbers: Iterable[int], pools: Sequence[Pool]) -> Iterator[list[int]]:
-        """Pools of up to `_BATCH` requests together; a larger one is alone."""
+        """Pools of up to `_BATCH` requests together; a larger one is alone.
+
+        Two files of one cell (of folders like ``100`` and ``100.0``) are only together in a pool that has both, since
+        their runs have the same names.
+        """
         batch: list[int] = []
+        files: dict[tuple[Any, ...], Sequence[str]] = {}
         total = 0
         for number in numbers:
-            requests = sum(_n_requests(self.tables / file) for file in pools[number].files)
-            if batch and total + requests > _BATCH:
+            pool = pools[number]
+            requests = sum(_n_requests(self.tables / file) for file in pool.files)
+            cells = {tuple(run[name] for name in _CELL) for run in pool.runs}
+            if batch and (
+                total + requests > _BATCH or any(files.get(cell, pool.files) != pool.files for cell in cells)
+            ):
                 yield batch
-                batch, total = [], 0
+                batch, files, total = [], {}, 0
             batch.append(number)
+            files |= dict.fromkeys(cells, pool.files)
             total += requests
         if batch:
             yield batch
@@ -221,7 +236,7 @@ def _n_requests(file: Path) -> int:
     """0 for a file that can't be read: the query will say so."""
     try:
         return int(pq.read_metadata(file).num_rows)
-    except (OSError, pa.ArrowException):
+    except (OSError, pa.ArrowException, ValueError):
         return 0
 
 

@@ -35,7 +35,7 @@ from loadstone.errors import LoadstoneError
 from loadstone.process import Sending, Supervisor, check
 
 # For a program to start, and to write its results.
-_PATIENCE_S = 60
+_GRACE_S = 60
 
 Log = Callable[[str], None]
 
@@ -224,7 +224,7 @@ def _phase(stage: Stage, started: datetime) -> dict[str, Any]:
 
 def _limit_s(job: Job, attack: Attack) -> float:
     """Seconds after which a program must have ended. Serial requests may take any time."""
-    return math.inf if job.planned.load_model == "serial" else attack.duration_s + job.timeout_s + _PATIENCE_S
+    return math.inf if job.planned.load_model == "serial" else attack.duration_s + job.timeout_s + _GRACE_S
 
 
 def _wait(program: Sending, target: Target, limit_s: float, until_s: float = math.inf) -> int:

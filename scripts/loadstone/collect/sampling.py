@@ -30,7 +30,7 @@ GENERATOR = "generator"  # name of samples of the generator's processes, and of 
 _LOCAL_S, _CLUSTER_S = 1.0, 15.0
 _SHORTEST_S = 0.05
 _FEWEST = 5  # samples of a short run against a local target
-_PATIENCE_S = 5.0  # for the last samples, after the attack has ended
+_TIMEOUT_S = 5.0  # for the last samples, after the attack has ended
 _MIB = 1 << 20
 # Listing a process's children reads every process of the machine: 1 ms per 80 of them.
 _LIST_EVERY_S = 5.0
@@ -88,7 +88,7 @@ class Sampler:
         finally:
             self._ended.set()
             if thread.ident is not None:
-                thread.join(_PATIENCE_S)
+                thread.join(_TIMEOUT_S)
                 if thread.is_alive():
                     self._note("the last samples of CPU and memory did not arrive in time")
 

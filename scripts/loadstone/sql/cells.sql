@@ -4,7 +4,7 @@
 -- requests that timed out are lower bounds. A pool has the runs of a cell or, maybe of several campaigns, of a row of
 -- comparisons.
 -- percentiles_ns are the percentiles $percentiles of all requests, ok_percentiles_ns the percentiles $shown of those
--- with code 200, in the same order; ok_* covers only code 200. Percentiles are of the pooled requests, never averages
+-- with code 200 (gRPC: 0, WebSocket: 101), in the same order, as all ok_*. Percentiles are of the pooled requests, never averages
 -- over runs, and interpolate linearly between order statistics (numpy's default, type 7 of Hyndman & Fan 1996).
 -- Standard deviations have ddof 0.
 -- Fractions are failed / all requests per run, then mean and standard deviation over runs; a run without a class of

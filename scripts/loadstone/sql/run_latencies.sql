@@ -7,4 +7,4 @@ SELECT
     sent_ns
 FROM measured_requests($files, with_excluded := true)
 WHERE stream = 'main'
-ORDER BY series, sent_ns, seq
+ORDER BY series, sent_ns, seq, latency_ns

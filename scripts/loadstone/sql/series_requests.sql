@@ -9,4 +9,4 @@ SELECT
     (if(code IS NULL, 0, 1) + if(error_class IS NULL, 0, 2) + if(timed_out, 4, 0))::UTINYINT AS outcome
 FROM measured_requests($files, with_excluded := $with_excluded)
 WHERE stream = $stream
-ORDER BY series, seq
+ORDER BY series, seq, sent_ns, latency_ns, outcome

@@ -37,7 +37,7 @@ width AS (
 
 binned AS (
     SELECT
-        pool, rate, variant, phase, least(floor(since_ns / width_ns), last_bin)::SMALLINT AS bin, width_ns, series, latency_ns,
+        pool, rate, variant, phase, least(floor(since_ns / width_ns), last_bin)::INTEGER AS bin, width_ns, series, latency_ns,
         timed_out
     FROM dated
     JOIN width USING (chart)

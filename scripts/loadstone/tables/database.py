@@ -1,5 +1,6 @@
 """DuckDB over the tables: a connection with one view per table, and the database file that holds the same views."""
 
+import os
 from collections.abc import Collection, Sequence
 from contextlib import chdir
 from pathlib import Path
@@ -14,6 +15,9 @@ from loadstone.errors import LoadstoneError
 from loadstone.readers import load_generators
 from loadstone.tables import COMPARED, PLAIN, SCOPED, exclusion, layout
 from loadstone.tables.schema import SCHEMAS, TABLES, VIEWS
+
+# Errors of reading a damaged table; the others than DuckDB's own are for names in it that are not UTF-8.
+UNREADABLE = (duckdb.Error, UnicodeDecodeError, RuntimeError)
 
 _FILES = "*.parquet"
 _OF_DUMPS = "traces-*~*.parquet"
@@ -41,8 +45,8 @@ def add_view(
     if files := table_files(tables, table, campaigns):
         try:
             connection.sql(sql.load(_query(table)), params={"files": files}).create_view(table)
-        except duckdb.Error as error:
-            raise damaged(error) from None
+        except UNREADABLE as error:
+            raise damaged(error, [Path(file) for file in files]) from None
     else:
         connection.from_arrow(SCHEMAS[table].empty_table()).create_view(table)
 
@@ -53,12 +57,17 @@ def rows(connection: duckdb.DuckDBPyConnection, query: str, **values: Any) -> li
     return found
 
 
-def damaged(error: duckdb.Error) -> LoadstoneError:
-    """The error for a table's file that can't be read any more; such files are never removed automatically."""
-    text = str(error).partition(" Error: ")[2] or str(error)
+def damaged(error: Exception, files: Sequence[Path] = ()) -> LoadstoneError:
+    """The error for a table's file that can't be read any more; such files are never removed automatically.
+
+    `files` were read, for errors that name none.
+    """
+    text = (str(error).partition(" Error: ")[2] or str(error)).splitlines()[0]
+    which = "that file"
+    if files and ".parquet" not in text:
+        which = os.path.commonpath(files) + (", or one of the files in it," if len({*files}) > 1 else "")
     return LoadstoneError(
-        f"a table cannot be read: {text.splitlines()[0]}. Remove that file; the next command creates it again "
-        "from the archive"
+        f"a table cannot be read: {text}. Remove {which}; the next command creates it again from the archive"
     )
 
 
@@ -111,7 +120,7 @@ def build_database(tables: Path, database: Path, project_root: Path) -> None:
             for view in VIEWS:
                 connection.execute(sql.load(view))
         temporary.replace(database)
-    except duckdb.Error as error:
+    except UNREADABLE as error:
         raise damaged(error) from None
     except OSError as error:
         raise LoadstoneError(f"{database} cannot be written: {error.strerror or error}") from None

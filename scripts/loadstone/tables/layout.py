@@ -119,15 +119,17 @@ def written(tables: Path, path: Path) -> Iterator[Path]:
 
 
 def arrow_rows(rows: Sequence[Mapping[str, Any]], schema: "pa.Schema") -> list[dict[str, Any]]:
-    """Arrow wants maps as pairs; times come as text out of the manifest."""
+    """Arrow wants maps as pairs, and floats for large integers; times come as text out of the manifest."""
     import pyarrow as pa  # noqa: PLC0415 - as in `write_rows`
 
     pairs = [field.name for field in schema if pa.types.is_map(field.type)]
+    floats = [field.name for field in schema if pa.types.is_floating(field.type)]
     times = [field.name for field in schema if pa.types.is_timestamp(field.type)]
     found = []
     for row in rows:
         changed = {name: list(row[name].items()) for name in pairs if isinstance(row.get(name), Mapping)}
         changed |= {name: datetime.fromisoformat(row[name]) for name in times if isinstance(row.get(name), str)}
+        changed |= {name: float(row[name]) for name in floats if isinstance(row.get(name), int)}
         found.append({**row, **changed})
     return found
 

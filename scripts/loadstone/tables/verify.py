@@ -29,7 +29,7 @@ RECORDS = ".checksums"
 _ABOVE = "above"  # name of the record of files above the campaigns; records of campaigns are in folders
 _UNFINISHED = "unfinished.json"
 _CONTINUED_S = 24 * 3600
-_SAY_EVERY_S = 10.0
+_LOG_EVERY_S = 10.0
 _FAULTS = ("changed", "vanished", "unreadable")
 _KINDS = (*_FAULTS, "appeared")
 _SUMS = re.compile(r"([1-9][0-9]*)\.sha256")
@@ -107,7 +107,7 @@ def verify(root: Path, tables: Path, log: Log) -> Findings:
         _Verifier(root, tables, group, files, found=total, log=log).verify()
         done.append(name)
         replace(progress, json.dumps({"done": done, "found": asdict(total)}).encode())
-        if time.monotonic() - last_said > _SAY_EVERY_S:
+        if time.monotonic() - last_said > _LOG_EVERY_S:
             last_said = time.monotonic()
             log(f"{number} of {len(groups)} campaigns: {total.summary()}")
     progress.unlink(missing_ok=True)

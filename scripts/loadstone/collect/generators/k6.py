@@ -35,7 +35,7 @@ _INPUT = "/dev/stdin"  # may be read several times: it is a file
 _THRESHOLDS_CROSSED = 99  # of a user's script: the results are complete
 # A request is not sent when no virtual user is free. So many are allocated beforehand (a thousand take 0.8 s and
 # 120 MB), enough for a target that does not respond for a second.
-_READY_VUS, _MOST_VUS = 2_000, 10_000
+_PREALLOCATED_VUS, _MAX_VUS = 2_000, 10_000
 _TAGS = ["error", "error_code", "expected_response", "method", "proto", "scenario", "status"]
 _COUNTED = ("http_reqs", "grpc_req_duration", "ws_sessions")  # what k6 sends: requests, calls, sessions
 _TREND_STATS = ["count", "avg", "min", "med", "max", "p(75)", "p(90)", "p(95)", "p(99)", "p(99.9)"]
@@ -166,11 +166,11 @@ def _scenario(stage: Stage, timeout_s: float) -> dict[str, Any]:
     rate, to = (Fraction(value or 0.0).limit_denominator(1_000_000) for value in (stage.rate, stage.to))
     highest = float(max(rate, to))
     unit = lcm(rate.denominator, to.denominator)  # k6 counts in whole requests
-    ready = min(_READY_VUS, max(50, ceil(highest)))
+    ready = min(_PREALLOCATED_VUS, max(50, ceil(highest)))
     common |= {
         "timeUnit": f"{unit}s",
         "preAllocatedVUs": ready,
-        "maxVUs": max(ready, min(_MOST_VUS, ceil(highest * timeout_s))),
+        "maxVUs": max(ready, min(_MAX_VUS, ceil(highest * timeout_s))),
     }
     if rate == to:
         constant = {

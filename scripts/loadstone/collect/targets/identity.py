@@ -100,7 +100,10 @@ def identify(
             "negotiated": dict(response.negotiated),
         }
         if faults := [*_faults(seen, response.body, expect, connection)]:
-            raise RunFailedError(f"{request.url} is not the expected server, so no load was sent: " + "; ".join(faults))
+            raise RunFailedError(
+                f"{request.url} is not the expected server, so no load was sent: {'; '.join(faults)}. Check the "
+                "server, and `url` and `expect` of the variant"
+            )
     return seen | {"headers": redact.hidden(headers)}
 
 

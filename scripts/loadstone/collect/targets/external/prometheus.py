@@ -11,7 +11,7 @@ from loadstone.collect.targets.base import ResourceSample, UnsampledError
 from loadstone.collect.targets.identity import NO_RESPONSE, Request, ask
 from loadstone.config.connection import Connection
 
-_PATIENCE_S = 2.0  # there is another sample soon
+_TIMEOUT_S = 2.0  # there is another sample soon
 _COLUMNS = ("cpu_millicores", "memory_mib")
 # A series is named after the first of these labels that it has, else after any.
 _LABELS = ("pod", "namespace", "node", "instance")
@@ -52,7 +52,7 @@ class PrometheusSampler:
         where = f"target.resources.prometheus.{column}"
         url = f"{self._url}/api/v1/query?{urlencode({'query': query})}"
         try:
-            response = ask(Request("GET", url, self._headers), _PATIENCE_S, self._connection)
+            response = ask(Request("GET", url, self._headers), _TIMEOUT_S, self._connection)
             content = json.loads(response.body)
             if content["status"] != "success":
                 raise UnsampledError(f"{where}: Prometheus rejects the query: {content.get('error')}")
@@ -62,14 +62,14 @@ class PrometheusSampler:
             for each in series if content["data"]["resultType"] == "vector" else [{"metric": {}, "value": series}]:
                 at, text = each["value"]
                 if math.isfinite(value := float(text)):
-                    yield _part(each["metric"]), datetime.fromtimestamp(float(at), UTC), value
+                    yield _scope_and_name(each["metric"]), datetime.fromtimestamp(float(at), UTC), value
         except NO_RESPONSE as error:
             raise UnsampledError(f"{where}: {self._url} does not answer: {error}") from None
         except (KeyError, TypeError) as error:
             raise UnsampledError(f"{where}: {self._url} is no Prometheus: {type(error).__name__}") from None
 
 
-def _part(labels: Mapping[str, str]) -> tuple[str, str]:
+def _scope_and_name(labels: Mapping[str, str]) -> tuple[str, str]:
     """Scope and name of a series in table `resources`."""
     label = next((name for name in (*_LABELS, *labels) if labels.get(name)), "")
     name = labels.get(label, _ANY)

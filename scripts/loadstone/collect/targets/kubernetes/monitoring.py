@@ -25,7 +25,7 @@ MOST = 200  # incidents that are listed
 _LONGEST = 1000  # characters of a text from the cluster
 _EVICTIONS = {"Evicted", "Preempted", "TaintManagerEviction"}
 _OOM = "OOMKilled"
-_SAMPLE_PATIENCE_S = 1.0  # of one call: there is another sample soon
+_SAMPLE_TIMEOUT_S = 1.0  # of one call: there is another sample soon
 
 
 # --- CPU and memory --------------------------------------------------------------------------------------------------
@@ -39,7 +39,7 @@ class PodMetrics:
     """
 
     def __init__(self, context: str | None, namespaces: Iterable[str]) -> None:
-        self._cluster = Cluster(context, patience_s=_SAMPLE_PATIENCE_S)
+        self._cluster = Cluster(context, patience_s=_SAMPLE_TIMEOUT_S)
         # By namespace, then by pod: when its last sample was measured, by the cluster's clock.
         self._measured: dict[str, dict[str, datetime] | None] = dict.fromkeys(namespaces)
 

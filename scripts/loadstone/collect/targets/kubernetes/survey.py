@@ -23,7 +23,7 @@ from loadstone.collect.targets.kubernetes.settings import Change, Declared, Scal
 from loadstone.errors import LoadstoneError
 
 Name = tuple[str, str]  # namespace and name of a deployment
-_PATIENCE_S = 10.0
+_TIMEOUT_S = 10.0
 
 
 @dataclass(frozen=True)
@@ -162,7 +162,7 @@ def check(config: Mapping[str, Any], variants: set[str], log: Log) -> tuple[Clus
     from what is declared; the text lists everything.
     """
     declared = Declared.of(declared_target(config), config["host"])
-    cluster = Cluster(declared.context, patience_s=_PATIENCE_S, log=log)
+    cluster = Cluster(declared.context, patience_s=_TIMEOUT_S, log=log)
     log(f"cluster {cluster.host}, {cluster.version()}; Lease and record in the namespace {declared.namespace}")
     rights.check(cluster, declared)
     for right in rights.missing_rights(cluster, rights.useful(declared)):
