@@ -498,14 +498,14 @@ def of_sheets(made: Made) -> Iterator[Number]:
         text = unbroken(subprocess.run(command, capture_output=True, check=True).stdout.decode())
         headlines = [line for line in text.splitlines() if any(re.match(each, line) for each in _SENTENCES)]
         yield from of_sentence(made, "PDF summary", "here", at, headlines[0])
-        change = r"(\S+(?: %)?)\*?"
+        change = r"(\S+(?: %)?)(?: [a-z,†]+)?"
         rows = re.findall(rf"^ +{change} +{change} *\n *(Mesh|Filter)\b", text, re.MULTILINE)
         assert len(rows) == 2, text
         for *changes, label in rows:
             for load, change in zip(loads, changes, strict=True):
                 after, before = (made.place("here", at, name, load) for name in (LABELS[label], "plain"))
                 where = f"{pdf.name} {label} {load}"
-                yield Number("PDF summary", where, change.rstrip("*"), _change(after, before, "p50"), as_change)
+                yield Number("PDF summary", where, change, _change(after, before, "p50"), as_change)
 
 
 # --- what pages give by their scripts --------------------------------------------------------------------------------

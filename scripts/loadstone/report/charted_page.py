@@ -117,6 +117,7 @@ class ChartedPage:
         return {
             "statistic": next(about, data["statistic"]),
             "matrix": matrix.get("cells", {}),
+            "baselines": matrix.get("baselines", []),
             "baseline_cells": matrix.get("baseline_cells", {}),
             "why_inconclusive": matrix.get("why_inconclusive", {}),
             "symbols": context["symbols"],

@@ -36,8 +36,8 @@
     document.querySelectorAll("#why-inconclusive").forEach((place) => {
       const why = page.why_inconclusive[page.figures[statistic]];
       place.textContent = why ? `: ${why}` : "";
-      const region = document.getElementById("verdict-matrix").closest("[aria-label]"), label = region.getAttribute("aria-label");
-      region.setAttribute("aria-label", label.replace(/^Table: The .*? relative to/, `Table: The ${page.statistics[statistic].toLowerCase()} relative to`));
+      const region = document.getElementById("verdict-matrix").closest("[aria-label]");
+      region.setAttribute("aria-label", `Table: The ${page.statistics[statistic].toLowerCase()} relative to ${page.baselines.join(", ")}`);
     });
     document.querySelectorAll("#verdict-matrix .baseline").forEach((row, baseline) => {
       row.querySelectorAll("td").forEach((place, load) => {
