@@ -328,7 +328,7 @@ def test_reported_figures_are_compared_without_an_interval(project, compared):
     compared.page.evaluate("(chosen) => { location.hash = new URLSearchParams(chosen); }", chosen)
     compared.page.locator("#figures").wait_for()
     assert compared.page.locator("select[name=stat]").input_value() == "mean"
-    assert "the mean of B (reported later) is 6.00 ms" in compared.sentence
+    assert "the reported mean of B (reported later) is 6.00 ms" in compared.sentence
     assert compared.watched.complaints == []
 
 

@@ -78,9 +78,11 @@ def test_caveats_in_brief_say_how_many_runs_or_cells_they_concern(rows, text):
     claims.append(about | everywhere | {"claim": "few_runs", "weight": "note", "cells": CELLS * 2})
     groups = conclusions._claims(claims, {"envoy": "Envoy"}.get)
     incident = ("3 incidents", "incidents")
-    serious, limits, _ = conclusions.caveats_in_brief(groups, [incident])
-    assert serious == ("serious", [("Unsteady runs", "claim-unsettled", text)])
-    assert limits == ("limits", [(*incident, "")])
+    lettered = {claim: {"letter": letter} for claim, letter in (("unsettled", "a"), ("few_runs", "b"))}
+    serious, limits, notes = conclusions.caveats_in_brief(groups, [incident], lettered)
+    assert serious == ("serious", [("Unsteady runs", "claim-unsettled", text, "a")])
+    assert limits == ("limits", [(*incident, "", "")])
+    assert [row[-1] for row in notes[1]] == [""]  # a note marks no verdict
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -261,6 +261,15 @@ def test_matrix_has_every_variant_load_and_statistic():
     assert findings.matrix(reported, STYLES, MILLISECONDS)["shown"] == "mean"
 
 
+def test_failures_without_a_verdict_have_their_share_alone():
+    none = {"value": 0.0, "baseline_value": 0.0, "verdict": None, "reasons": [{"code": "no_failures"}]}
+    rows = [row(), row(statistic="error_fraction", **none), row("wasm", statistic="error_fraction", verdict="more")]
+    found = findings.matrix(rows, STYLES, MILLISECONDS)
+    assert found["cells"]["error_fraction"][0] == [["", "0 %", "", "", ""]]
+    assert found["cells"]["error_fraction"][1][0][0] == "more"
+    assert found["why_inconclusive"]["error_fraction"] == ""
+
+
 def test_each_caveat_has_a_letter_in_the_order_of_the_page_and_marks_its_own_cells():
     rows = [
         row(caveats=["failures", "unsettled"]),

@@ -12,6 +12,7 @@ from jsonschema import Draft202012Validator
 from loadstone import archive
 from loadstone.archive import Campaign
 from loadstone.config.comparisons import Comparison
+from loadstone.report.start_page import newest_result
 from report.concluded import HOSTILE, LABEL, VARIANTS, make, write_thousand
 from report.synthetic import Made, write
 from support.site import build_index, write_assets
@@ -112,6 +113,20 @@ def test_an_open_campaign_is_in_progress_beside_the_newest_complete_one(tmp_path
     assert "The first complete campaign: nothing to compare it with." in html
     assert "21 November 2026, 11:30 UTC" in html and re.search(r'<progress max="6" value="5"', html)
     assert re.search(r"5 of 6 runs, about [0-9.]+ (s|min) of load left", text_of(html))
+
+
+def test_a_link_shows_the_newest_complete_campaign_with_a_headline(tmp_path):
+    def entry(day: int, headline: str | None) -> dict:
+        campaign = Campaign(tmp_path, "demo", "myhost", f"2026-11-2{day}T11:30:00+00:00")
+        return {"campaign": campaign, "held": {"n_runs": 3}, "headline": headline, "plots": []}
+
+    entries = [entry(4, None), entry(3, "interrupted"), entry(2, "complete"), entry(1, "old")]
+    for complete in (entries[0], entries[2], entries[3]):
+        complete["campaign"].path.mkdir(parents=True)
+        (complete["campaign"].path / archive.COMPLETION).touch()
+    assert newest_result(entries, "title")["headline"] == "complete"
+    assert newest_result(entries[:2], "title")["headline"] == "interrupted"
+    assert newest_result(entries[:1], "title")["lead"] == "1 campaign of load tests"
 
 
 def test_an_empty_archive_says_what_to_do(tmp_path):

@@ -302,7 +302,7 @@ class Progress:
         if self.again:
             where = f"again, {len(self.again)} to go"
         left_s = self.left_s()
-        failed = f"; {len(self.unsuccessful)} failed so far" if self.unsuccessful and not self.again else ""
+        failed = f"; {len(self.unsuccessful)} failed so far" if self.unsuccessful else ""
         left = f"about {duration_text(left_s)} left, until {until_text(left_s)}"
         return f"[{where}] {variant} at {load_text(rate, self.load_model)}, run {run}; {left}{failed}"
 

@@ -69,7 +69,9 @@ class ChartedPage:
         return {
             **self.sections,
             **concluded,
-            "caveats": conclusions.caveats_in_brief(concluded["claims"], others),
+            "caveats": conclusions.caveats_in_brief(
+                concluded["claims"], others, concluded["matrix"].get("caveats", {})
+            ),
             **reported_section.context(self.reported, self.labels, self.unit, campaigns=campaigns),
             "percentiles": {name: label(name) for name in SHOWN_PERCENTILES},
             "unit": self.unit,
@@ -90,7 +92,7 @@ class ChartedPage:
         The page opens on the statistic that the headline is about.
         """
         matrix, headline, data = context["matrix"], context["headline"], context["data"]
-        marks = {kind: caveat["letter"] for kind, caveat in matrix.get("caveats", {}).items()}
+        lettered = matrix.get("caveats", {})
         about = (name for name, figure in data["figures"].items() if matrix and figure == matrix["shown"])
         said = {
             "title": context["title"],
@@ -98,7 +100,7 @@ class ChartedPage:
             "headline": headline.sentence if headline else "",
             "runs": context["runs_used"],
             "caveats": [
-                f"{marks.get(kind['claim'], '')} {kind['heading']}: {kind['texts'][0]}".strip()
+                f"{conclusions.letter_of(kind, lettered)} {kind['heading']}: {kind['texts'][0]}".strip()
                 for group in context["claims"]
                 for kind in group["kinds"]
             ],

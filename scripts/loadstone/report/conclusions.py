@@ -251,7 +251,7 @@ def _is_of_latencies(claim: Row) -> bool:
 
 
 def _claims(rows: Sequence[Row], name: reasons.Naming) -> list[dict[str, Any]]:
-    """By weight and kind, heaviest first: heading, texts and remedies."""
+    """By weight and kind, heaviest first: heading, texts and remedies; `weakens`: verdicts are marked with it."""
     found: list[dict[str, Any]] = []
     seen: set[str] = set()
     n_cells = max((len(row["cells"]) for row in rows), default=0)
@@ -262,6 +262,7 @@ def _claims(rows: Sequence[Row], name: reasons.Naming) -> list[dict[str, Any]]:
                 "claim": claim,
                 "heading": CAVEATS[claim].heading,
                 "anchor": None if claim in seen else f"claim-{claim}",
+                "weakens": any(_weakens_verdicts(row) for row in own if row["claim"] == claim),
                 "extent": _extent([row for row in own if row["claim"] == claim], name, n_cells),
                 "texts": [reasons.renamed(row["text"], name) for row in own if row["claim"] == claim],
                 "remedies": list(dict.fromkeys(row["remedy"] for row in own if row["claim"] == claim)),
@@ -294,18 +295,28 @@ def _extent(rows: Sequence[Row], name: reasons.Naming, n_cells: int) -> str:
 
 
 def caveats_in_brief(
-    claims: Sequence[Mapping[str, Any]], others: Iterable[tuple[str, str]]
-) -> list[tuple[str, list[tuple[str, str, str]]]]:
-    """Caveats by weight, the heaviest first: each a text of one line, the anchor of its details, what it concerns.
+    claims: Sequence[Mapping[str, Any]],
+    others: Iterable[tuple[str, str]],
+    lettered: Mapping[str, Mapping[str, str]],
+) -> list[tuple[str, list[tuple[str, str, str, str]]]]:
+    """Caveats by weight, the heaviest first.
 
-    `claims` are those of `context`. `others` are those in no table, with their anchors.
+    Each is a text of one line, the anchor of its details, what it concerns, and its letter in the matrix, if any.
+    `claims` are those of `context`, `lettered` the caveats of its matrix. `others` are those in no table, with their
+    anchors.
     """
-    found: dict[str, list[tuple[str, str, str]]] = {weight: [] for weight in WEIGHTS}
+    found: dict[str, list[tuple[str, str, str, str]]] = {weight: [] for weight in WEIGHTS}
     for group in claims:
-        kinds = ((kind["heading"], f"claim-{kind['claim']}", kind["extent"]) for kind in group["kinds"])
-        found[group["weight"]] += kinds
-    found[LIMITS] += ((text, anchor, "") for text, anchor in others)
+        for kind in group["kinds"]:
+            letter = letter_of(kind, lettered)
+            found[group["weight"]].append((kind["heading"], f"claim-{kind['claim']}", kind["extent"], letter))
+    found[LIMITS] += ((text, anchor, "", "") for text, anchor in others)
     return [(weight, own) for weight, own in found.items() if own]
+
+
+def letter_of(kind: Mapping[str, Any], lettered: Mapping[str, Mapping[str, str]]) -> str:
+    """The letter of one of the kinds of `context`'s claims in the matrix; empty if it marks no verdict."""
+    return lettered.get(kind["claim"], {}).get("letter", "") if kind["weakens"] else ""
 
 
 # --- tables ------------------------------------------------------------------------------------------------

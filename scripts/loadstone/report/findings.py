@@ -412,7 +412,8 @@ def matrix(
     ``caveats`` has by kind the letter that marks the cells that the caveat concerns, and its heading; `kinds` is their
     order.
 
-    ``cells`` has by statistic a list per variant with a cell per load: verdict, size, interval, marks, value;
+    ``cells`` has by statistic a list per variant with a cell per load: verdict, size, interval, marks, value; failures
+    without a verdict have only their share, as size;
     None where there is neither a value nor a difference.
     ``baseline_cells`` has a list per baseline: value, interval (of the page's `cells`). Empty without effects.
     """
@@ -439,6 +440,8 @@ def matrix(
     def cell(variant: str, statistic: str, rate: float) -> list[Any] | None:
         each = found.get((variant, statistic, rate))
         text = value(variant, statistic, rate)
+        if each and each.is_of_failures and each.row["verdict"] is None:
+            return ["", text, "", "", ""] if text else None
         shown = each and (text or each.ratio is not None)
         return [each.verdict, *each.change, mark(each, lettered), text] if each and shown else None
 
@@ -470,6 +473,7 @@ def _inconclusive_reasons(found: Iterable[Finding], statistic: str) -> str:
     counts: Counter[str] = Counter()
     for each in found:
         is_shown = each.row["statistic"] == statistic and each.ratio is not None and not each.is_one_of_many
+        is_shown = is_shown and not (each.is_of_failures and each.row["verdict"] is None)
         if is_shown and each.verdict == INCONCLUSIVE:
             texts = (_WHY_INCONCLUSIVE.get(reason.code) for reason in reasons.of_row(each.row))
             counts[next(filter(None, texts), "too little evidence")] += 1

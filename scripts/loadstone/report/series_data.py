@@ -42,7 +42,7 @@ _OF_PAIRS = (
     reasons.ONLY_FAILURES,
     reasons.ZERO_LATENCY,
 )
-_ONLY_REPORTS = "only the load generators' reports are available, which have no replicates"
+_ONLY_REPORTS = "reported figures have no replicates here; verdicts of their campaign have the interval if it is known"
 
 
 def page_data(sources: Sequence[tuple[str, str]], first: str | None) -> dict[str, Any]:

@@ -227,11 +227,12 @@ def _in_progress(entry: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def newest_result(entries: Sequence[Entry], title: str) -> dict[str, Any]:
-    """What a link to the start page shows (`figures.link_preview`): the newest campaign with a headline."""
-    found = next((entry for entry in entries if entry["headline"]), None)
-    if found is None:
+    """What a link to the start page shows (`figures.link_preview`): the newest complete campaign with a headline."""
+    concluded = [entry for entry in entries if entry["headline"]]
+    if not concluded:
         lead = f"{counted(len(entries), 'campaign')} of load tests" if entries else "No campaign yet"
         return {"site_title": "", "title": title, "headline": None, "plots": [], "lead": lead}
+    found = newest_complete(concluded)
     campaign = found["campaign"]
     where = f"Newest result: {campaign.app} on {campaign.host}, {moment(campaign.timestamp)}"
     return {"site_title": where, "title": title} | {name: found[name] for name in ("headline", "plots")}

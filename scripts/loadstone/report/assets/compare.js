@@ -198,8 +198,9 @@ window.loadstone = window.loadstone || {};
     const full = (value) => (isShare ? text(value) : `${text(value)} ${unit}`), change = values[1] - values[0];
     const ratio = values[0] ? significant(values[1] / values[0]) : "–";
     const by = `${isShare ? points(Math.abs(change)) : full(Math.abs(change))} ${change < 0 ? "less" : "more"} than`;
+    const what = `${one.evidence === "reports" ? "reported " : ""}${name[0].toLowerCase()}${name.slice(1)}`;
     const oneLoad = one.load === other.load, called = (side) => (oneLoad ? side.label : named(side));
-    sentence.textContent = unbroken(`${oneLoad ? `At ${one.load}, the` : "The"} ${name[0].toLowerCase()}${name.slice(1)} of B (${called(other)}) is ${full(values[1])}, `
+    sentence.textContent = unbroken(`${oneLoad ? `At ${one.load}, the` : "The"} ${what} of B (${called(other)}) is ${full(values[1])}, `
       + `${!isShare && values[0] ? `${ratio} times` : by} the ${full(values[0])} of A (${called(one)}), `
       + (found.whyNot ? `without an interval: ${found.whyNot}.` : `with a ${confidence} interval ${isShare ? range(found.shift, points) : range(found.ratio, significant)}.`));
     const rows = [[`A: ${named(one)}`, one.source, one], [`B: ${named(other)}`, other.source, other]].map(([label, source, side]) => {

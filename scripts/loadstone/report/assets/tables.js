@@ -48,15 +48,16 @@
 
   const FORMATS = {
     md(rows, caption, key) {
-      const line = (cells) => `| ${cells.map((text) => text.replace(/([\\|`*_<~&$]|\](?=[([:]))/g, "\\$1")).join(" | ")} |`;
+      const escaped = (text) => text.replace(/([\\|`*_<~&$]|\](?=[([:]))/g, "\\$1");
+      const line = (cells) => `| ${cells.map(escaped).join(" | ")} |`;
       const rule = `| ${alignments(rows).map((side) => (side === "r" ? "--:" : "---")).join(" | ")} |`;
-      return [line(rows[0]), rule, ...rows.slice(1).map(line), ...(key ? ["", key] : [])].join("\n") + "\n";
+      return [...(caption ? [escaped(caption), ""] : []), line(rows[0]), rule, ...rows.slice(1).map(line), ...(key ? ["", escaped(key)] : [])].join("\n") + "\n";
     },
-    tex(rows, caption, key) {
+    tex(rows, caption, key, title) {
       const escaped = (text) => text.replace(/-(?=-)|[\\{}$&#%_^~<>|`→≤≥–−×±µ…†’“”▲▼■○◆◇□✕]/g, (sign) => LATEX[sign]).replace(/^[[*]/, "{$&}");
       const line = (cells) => `${cells.map(escaped).join(" & ")} \\\\`;
       return [
-        "% \\usepackage{booktabs, amssymb, textcomp}", "\\begin{table}", `\\caption{${escaped(caption)}}`,
+        "% \\usepackage{booktabs, amssymb, textcomp}", "\\begin{table}", `\\caption{${escaped(caption || title)}}`,
         `\\begin{tabular}{${alignments(rows).join("")}}`, "\\toprule", line(rows[0]), "\\midrule", ...rows.slice(1).map(line),
         "\\bottomrule", "\\end{tabular}", ...(key ? [`\\par\\small ${escaped(key)}`] : []), "\\end{table}",
       ].join("\n") + "\n";
@@ -74,7 +75,8 @@
     const title = (region ? region.getAttribute("aria-label").replace(/^Table: /, "") : "Table") || "Table";
     const name = title.toLowerCase().replace(/[^a-z0-9]+/g, "-").replace(/^-|-$/g, "") || "table";
     const key = document.getElementById(table.getAttribute("aria-describedby"));
-    const content = FORMATS[format](grid(table), title, key ? [...key.children].map(textOf).join("; ") : "");
+    const caption = table.caption ? textOf(table.caption) : "";
+    const content = FORMATS[format](grid(table), caption, key ? [...key.children].map(textOf).join("; ") : "", title);
     const address = URL.createObjectURL(new Blob([content], { type: `${TYPES[format]};charset=utf-8` }));
     Object.assign(document.createElement("a"), { href: address, download: `${name}.${format}` }).click();
     setTimeout(() => URL.revokeObjectURL(address), 10000);
