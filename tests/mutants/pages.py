@@ -69,8 +69,8 @@ MUTANTS = {
     "They use the field's words": (
         Mutant(
             "valid runs have one name",
-            "over the requests of all valid runs, in bins of equal length",
-            "over the requests of all runs that count, in bins of equal length",
+            "Latency of all valid runs by the time since",
+            "Latency of all runs that count by the time since",
             ("docs/test_language.py::test_no_text_has_a_former_word",),
             where="scripts/loadstone/report/templates/campaign.html",
         ),
