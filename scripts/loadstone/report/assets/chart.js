@@ -180,6 +180,8 @@ window.loadstone.charts = function charts(page, specs, choices, definitions, axe
     const spec = prepared(figure, rows, width), result = await embed(place, spec);
     views.set(name, result);
     figure.classList.toggle("tall", result.view.height() > width / 2);
+    figure.classList.toggle("long", result.view.height() > 820);
+    figure.style.setProperty("--chart-height", `${result.view.height()}px`);
     if (chart.note) figure.querySelector(".note").textContent = unbroken(chart.note(rows, limits(spec, result.view)));
     result.view.addEventListener("click", (_, item) => {
       if (item && item.mark.marktype === "text" && item.datum && item.datum.variant !== undefined) toggle(item.datum.variant);
