@@ -64,9 +64,9 @@ LONGEST = (
 )
 # Mostly they wait for the end of attacks: spread among files that compute.
 ATTACKING = ("workflow", "collect", "faults", "scheduler", "docs/test_own_sweep")
-# Loops of minutes, faults of disks and clocks, other load generators, simulations of many pages, archives that are
-# analysed twice or as a whole, real schedulers, installations, and all that needs a cluster: `make test-long`, not
-# `make test`.
+# Loops of minutes, sweeps that fail or are forced in many ways, faults of disks and clocks, other load generators,
+# simulations of many pages, archives that are analysed twice or as a whole, real schedulers, installations, and all
+# that needs a cluster: `make test-long`, not `make test`.
 LONG = (
     "soak",
     "scheduler",

@@ -5,10 +5,11 @@ import hashlib
 import json
 import shutil
 
+import duckdb
 import numpy as np
 import pytest
 from loadstone import archive
-from loadstone.analysis import run_requests
+from loadstone.analysis import replicates, run_requests
 from loadstone.analysis.comparison import compare
 from loadstone.analysis.scope import Settings
 from loadstone.config.comparisons import Comparison
@@ -140,3 +141,15 @@ def test_a_table_of_requests_that_is_damaged_anywhere_is_named(project) -> None:
             errors.append(str(error))
     assert len(errors) > 10
     assert [text for text in errors if "a table cannot be read" not in text or str(path.parent) not in text] == []
+
+
+def test_a_machine_without_memory_is_not_a_damaged_table(project, monkeypatch) -> None:
+    """Otherwise the error would say to remove a sound table."""
+
+    def full(*_) -> None:
+        raise duckdb.OutOfMemoryException("Out of Memory Error: could not allocate block")
+
+    write_cell(project.archive, {"1.results.json": rawfiles.lines([5_000_000] * 100)}, **ONE_RUN)
+    monkeypatch.setattr(replicates, "replicate", full)
+    with pytest.raises(duckdb.OutOfMemoryException):
+        project.make()

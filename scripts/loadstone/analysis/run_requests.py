@@ -157,6 +157,8 @@ class Source:
             try:
                 for position, row in compute(chosen, files):
                     found[position].append(row)
+            except (duckdb.OutOfMemoryException, duckdb.InterruptException):
+                raise  # the tables are sound
             except database.UNREADABLE as error:
                 raise database.damaged(error, [self.tables / file for pool in chosen for file in pool.files]) from None
             for position, n in enumerate(batch):
