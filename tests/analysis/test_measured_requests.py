@@ -10,13 +10,12 @@ RELATION = "measured_requests"
 QUERIES = sorted(path.name.removesuffix(".sql") for path in files(sql).iterdir() if path.name.endswith(".sql"))
 # What only the relation may say. `requests` is the table with what tools wrote.
 ITS_OWN = (r"phase\s*=\s*'test'", r"=\s*'timeout'", r"timeout_s\b.*1e9", r"\bFROM requests\b", r"\bJOIN requests\b")
-# Queries that ask for more than measured requests of valid runs; `cells` and `series_requests` if their caller does.
-WITH_EXCLUDED = {"run_figures", "run_latencies", "sending", "senders", "error_causes", "page_requests"}
+# Queries that ask for more than measured requests of valid runs; `cells` and `run_requests` if their caller does.
+WITH_EXCLUDED = {"run_figures", "sending", "senders", "error_causes"}
 WIDER = {
-    "with_excluded": WITH_EXCLUDED | {"cells", "series_requests", "page_reported_raw"},
-    "every_phase": {"timed_requests", "page_reported_raw"},
+    "with_excluded": WITH_EXCLUDED | {"cells", "run_requests", "page_reported_raw"},
+    "every_phase": {"run_requests", "page_reported_raw"},
 }
-OF_REQUESTS = ("timed_requests", "page_requests")  # temporary tables of the relation's rows
 # Queries of Parquet files that are no requests, or give a table as it is.
 OTHER_FILES = {"view", "view_plain", "trace_shares"}
 
@@ -37,7 +36,7 @@ def test_no_other_query_says_what_a_measured_request_is(name) -> None:
 @pytest.mark.parametrize("name", [name for name in QUERIES if name != RELATION])
 def test_no_query_of_requests_leaves_out_phases_or_runs_by_itself(name) -> None:
     text = statements(name)
-    if not any(relation in text for relation in (RELATION, *OF_REQUESTS)):
+    if RELATION not in text:
         return
     assert not re.search(r"(?<!FILTER \()\b(WHERE|AND|OR|NOT)\s+\(?(NOT\s+)?(\w+\.)?(excluded|measured)\b", text)
     assert {wider for wider in WIDER if f"{wider} :=" in text} == {

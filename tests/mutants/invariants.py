@@ -304,16 +304,15 @@ MUTANTS = {
         ),
         Mutant(
             "latency over time says which values are lower bounds",
-            '"at_least": {name: is_lower_bound(row, share) for name, share in OVER_TIME.items()},\n',
+            '"at_least": {name: row["at_least"][name] for name in OVER_TIME},\n',
             '"at_least": dict.fromkeys(OVER_TIME, False),\n',
             ("report/test_agreement.py::test_latency_over_time_on_the_page",),
         ),
         Mutant(
             "percentiles of a cell are those of its pooled requests",
-            "        quantile_cont(latency_ns, $percentiles) AS percentiles_ns,\n",
-            "        quantile_disc(latency_ns, $percentiles) AS percentiles_ns,\n",
+            "return (low * first * of_second + second * of_first) / (of_first * of_second)\n",
+            "return float(low)\n",
             ("analysis/test_campaign.py::test_every_figure_equals_numpy",),
-            where="scripts/loadstone/sql/cells.sql",
         ),
         Mutant(
             "the deviation of runs has ddof 0",
@@ -342,18 +341,10 @@ MUTANTS = {
         ),
         Mutant(
             "percentiles are never averaged over runs",
-            "        quantile_cont(latency_ns, $percentiles) AS percentiles_ns,\n",
-            "        (\n"
-            "            SELECT list(ns ORDER BY i) FROM (\n"
-            "                SELECT i, avg(each[i]) AS ns FROM (\n"
-            "                    SELECT quantile_cont(t.latency_ns, $percentiles) AS each\n"
-            "                    FROM tested AS t WHERE t.pool = tested.pool AND t.stream = tested.stream\n"
-            "                    GROUP BY t.series\n"
-            "                ), range(1, len($percentiles) + 1) AS numbers(i) GROUP BY i\n"
-            "            )\n"
-            "        ) AS percentiles_ns,\n",
+            "pooled.quantiles([*PERCENTILES.values()])",
+            "np.mean([Latencies.pooled([(sample.latencies_ns, sample.censored)]).quantiles([*PERCENTILES.values()])"
+            " for sample in sampled], axis=0).tolist()",
             ("report/test_followed.py::test_fifty_figures_picked_at_random_are_those_of_the_raw_files",),
-            where="scripts/loadstone/sql/cells.sql",
         ),
     ),
     "Missing or truncated tables are rebuilt": (

@@ -200,7 +200,7 @@ def test_the_least_of_percentiles_is_always_listed_in_the_same_order():
 @pytest.mark.parametrize(("share", "censored"), [(0.94, False), (0.95, True), (0.999, True)])
 def test_a_percentile_is_known_up_to_the_first_request_that_timed_out(share, censored):
     latencies = np.concatenate([np.arange(1, 951), np.full(50, 10_000), np.arange(20_000, 20_001)])
-    found = stats.censoring(latencies, latencies == 10_000, {"p": share})
+    found = stats.Latencies.pooled([(latencies, latencies == 10_000)]).censoring({"p": share})
     assert found == {"mean": True, "p": censored}
 
 

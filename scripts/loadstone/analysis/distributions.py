@@ -4,15 +4,20 @@ Each number is computed once, over measured requests: the tables `run_figures` (
 `time_bins` and `percentile_curves` (of all valid runs, pooled). Percentiles that too few requests support are missing.
 """
 
-import math
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
 
 from loadstone import sql, stats
 from loadstone.analysis import Row, by_key, replicates
-from loadstone.analysis.run_requests import Pool, Source, key
+from loadstone.analysis.run_requests import Pool, RunRequests, Source, key
 from loadstone.analysis.scope import grouped, joined
 from loadstone.percentiles import PERCENTILES, SHOWN_PERCENTILES
-from loadstone.tables import database
+from loadstone.stats import Latencies
+from loadstone.stats.time_bins import TimeBins, TimedRequests
 
 POOLED = ("time_bins", "percentile_curves")
 
@@ -29,7 +34,9 @@ SHARES = sorted({*_CURVE, *PERCENTILES.values()})
 # Of a single run: those that tools report, too.
 RUN_PERCENTILES = PERCENTILES | {"p75": 0.75}
 
-_CODE = [sql.load(name) for name in ("timed_requests", *POOLED)]
+_Latencies = tuple[NDArray[np.int64], NDArray[np.bool_]]  # of a run, and which requests timed out
+
+_CODE = sql.load("run_requests"), stats.CODE, Path(__file__).read_text("utf-8")
 
 
 def of_runs(source: Source, facts: Sequence[Row]) -> list[Row]:
@@ -60,20 +67,20 @@ def of_campaign(source: Source, runs: Sequence[Row]) -> dict[str, list[Row]]:
 
 def of_pools(source: Source, comparison: str | None, pools: Sequence[Pool]) -> list[dict[str, list[Row]]]:
     """Rows of the `POOLED` tables for each pool; its runs are of one variant at one rate, measured in one way."""
-    shown = list(SHOWN_PERCENTILES.values())
 
     def compute(chosen: Sequence[Pool], files: list[str]) -> Iterator[tuple[int, Row]]:
-        connection = source.connection
-        rates = sorted({run["rate"] for pool in chosen for run in pool.runs})
-        connection.execute(sql.load("timed_requests"), {"files": files, "rates": rates, "every_phase": False})
-        for row in database.rows(connection, sql.load("percentile_curves"), shares=SHARES):
-            yield row.pop("pool"), {"table": "percentile_curves"} | _curve(row)
-        for row in database.rows(connection, sql.load("time_bins"), bins=BINS, per_bin=0, shares=shown):
-            yield row.pop("pool"), {"table": "time_bins"} | _bin(row)
+        of_pools: dict[int, list[tuple[_Latencies, TimedRequests | None]]] = defaultdict(list)
+        for number, run, requests in source.requests(chosen, files):
+            timed = timed_requests(chosen[number].runs[run], requests)
+            of_run = (timed.latencies_ns, timed.timed_out) if timed else (requests.latency_ns, requests.timed_out)
+            of_pools[number].append((of_run, timed))
+        for number, runs in sorted(of_pools.items()):
+            yield number, {"table": "percentile_curves"} | _pooled_curve([of_run for of_run, _ in runs])
+            for row in _time_bins([timed for _, timed in runs if timed]):
+                yield number, {"table": "time_bins"} | row
 
-    depends_on = _CODE, SHARES, list(SHOWN_PERCENTILES), BINS
     found = []
-    for pool, rows in zip(pools, source.of_pools(pools, compute, lambda _: depends_on), strict=True):
+    for pool, rows in zip(pools, source.of_pools(pools, compute, lambda _: _CODE), strict=True):
         identity = _series(comparison, pool.runs)
         by_table = by_key(rows, lambda row: row.pop("table"))
         found.append({table: [identity | row for row in by_table[table]] for table in POOLED})
@@ -90,12 +97,33 @@ def _series(comparison: str | None, runs: Sequence[Row]) -> Row:
     }
 
 
-def is_lower_bound(row: Row, share: float) -> bool:
-    """Whether only a lower limit of a percentile is known, as in `stats.censoring`.
+def timed_requests(run: Row, requests: RunRequests) -> TimedRequests | None:
+    """The requests with times since the first measured one; None where times are unknown or the clock was set back."""
+    if requests.sent_ns is None or run["clock_set_back_s"] or not (measured := requests.measured).any():
+        return None
+    since_ns = requests.sent_ns - requests.sent_ns[measured].min()
+    return TimedRequests(since_ns, requests.latency_ns, requests.timed_out)
 
-    `row` has `n_requests`, `n_timeouts` and `known`, the number of requests that took less than any that timed out.
-    """
-    return bool(row["n_timeouts"]) and math.ceil((row["n_requests"] - 1) * share - 1e-9) >= row["known"]
+
+def _pooled_curve(runs: Sequence[_Latencies]) -> Row:
+    pooled = Latencies.pooled(runs)
+    return {"n_runs": len(runs)} | _curve(_counts(pooled) | {"latencies_ns": pooled.quantiles(SHARES)})
+
+
+def _time_bins(runs: Sequence[TimedRequests]) -> Iterator[Row]:
+    if not runs:
+        return
+    bins = TimeBins.for_variants([runs], BINS, 0)
+    for number, n_runs, latencies in bins.latencies(runs):
+        from_s, to_s = bins.extent_s(number)
+        row = _counts(latencies)
+        figures = _percentiles(row, SHOWN_PERCENTILES, latencies.quantiles([*SHOWN_PERCENTILES.values()]))
+        del row["known"]
+        yield {"from_s": from_s, "to_s": to_s, "n_runs": n_runs, **row, "mean_ns": latencies.mean()} | figures
+
+
+def _counts(latencies: Latencies) -> Row:
+    return {"n_requests": latencies.size, "n_timeouts": latencies.n_timeouts, "known": latencies.known}
 
 
 def _percentiles(row: Row, names: Mapping[str, float], values: Iterable[float]) -> Row:
@@ -104,7 +132,7 @@ def _percentiles(row: Row, names: Mapping[str, float], values: Iterable[float]) 
     for (name, share), value in zip(names.items(), values, strict=True):
         can_be = stats.estimable(row["n_requests"], share)
         found[f"{name}_ns"] = value if can_be else None
-        found[f"{name}_censored"] = can_be and is_lower_bound(row, share)
+        found[f"{name}_censored"] = can_be and stats.is_lower_bound(row["n_requests"], row["known"], share)
     return found
 
 
@@ -115,7 +143,9 @@ def _curve(row: Row) -> Row:
         for share, value in zip(SHARES, row.pop("latencies_ns"), strict=True)
         if stats.estimable(row["n_requests"], share)
     ]
-    least_from = next((share for share, _ in points if is_lower_bound(row, share)), None)
+    least_from = next(
+        (share for share, _ in points if stats.is_lower_bound(row["n_requests"], row["known"], share)), None
+    )
     del row["known"]
     curve = {"shares": [share for share, _ in points], "latencies_ns": [value for _, value in points]}
     return row | curve | {"least_from_share": least_from}
@@ -124,17 +154,10 @@ def _curve(row: Row) -> Row:
 def _run(row: Row) -> Row:
     by_share = dict(zip(SHARES, row["latencies_ns"], strict=True))
     figures = _percentiles(row, RUN_PERCENTILES, [by_share[share] for share in RUN_PERCENTILES.values()])
-    figures["min_censored"] = is_lower_bound(row, 0)
+    figures["min_censored"] = stats.is_lower_bound(row["n_requests"], row["known"], 0)
     ok_values = row.pop("ok_percentiles_ns") or [None] * len(SHOWN_PERCENTILES)
     of_ok = {
         f"ok_{name}_ns": value if stats.estimable(row["ok_n_requests"], share) else None
         for (name, share), value in zip(SHOWN_PERCENTILES.items(), ok_values, strict=True)
     }
     return _curve(row) | figures | of_ok
-
-
-def _bin(row: Row) -> Row:
-    figures = _percentiles(row, SHOWN_PERCENTILES, row.pop("percentiles_ns"))
-    for name in ("known", "rate", "variant", "phase"):
-        del row[name]
-    return row | figures

@@ -11,30 +11,29 @@ number in between would break the pairs.
 import base64
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import repeat
 from operator import itemgetter
 from typing import Any
 
-import duckdb
 import numpy as np
+from numpy.typing import NDArray
 
 from loadstone import sql, stats
 from loadstone.analysis import Row, by_key, run_requests
-from loadstone.analysis.run_requests import Pool, Source
+from loadstone.analysis.run_requests import Pool, RunRequests, Source
 from loadstone.percentiles import ERRORS, MEAN, PERCENTILES, SHOWN_PERCENTILES, THROUGHPUT
-from loadstone.stats import Replicates, Sample
+from loadstone.stats import Latencies, Replicates, Sample
 from loadstone.tables import database
 
 _COUNTS = ("n_runs", "n_blocks", "n_requests", "n_timeouts", "offered", "limit_ns")
-_KNOWN, _FAILED, _CENSORED = 1, 2, 4
 _CLOCK_SHARE = 0.02  # of the duration of a run: with a coarser clock its throughput is unknown
 
 # Columns of a run that figures of its requests depend on.
 RUN_COLUMNS = ("timeout_s", "load_model", "clock_set_back_s", "clock_resolution_ns")
 
 # Everything that replicates depend on, other than requests.
-CODE = run_requests.digest((run_requests.CODE, sql.load("series_requests"), stats.CODE, PERCENTILES))
+CODE = run_requests.digest((run_requests.CODE, sql.load("run_requests"), stats.CODE, PERCENTILES))
 # Everything that the figures of a cell depend on.
 CELL_CODE = run_requests.digest((sql.load("cells"), SHOWN_PERCENTILES, CODE))
 
@@ -57,20 +56,19 @@ def cells(
     There is a row per stream, or only that of `stream`. Requests of excluded runs are left out unless `with_excluded`.
     """
     requests = {"stream": stream, "with_excluded": with_excluded}
-    shares = {"percentiles": list(PERCENTILES.values()), "shown": list(SHOWN_PERCENTILES.values())}
 
     def compute(chosen: Sequence[Pool], files: list[str]) -> Iterator[tuple[int, Row]]:
-        rows = database.rows(source.connection, sql.load("cells"), files=files, **requests, **shares)
+        rows = database.rows(source.connection, sql.load("cells"), files=files, **requests)
         for cell_stream, of_stream in sorted(by_key(rows, itemgetter("stream")).items()):
-            values = {"files": files, "stream": cell_stream, "with_excluded": with_excluded}
-            sampled = _samples(source.connection, values, chosen)
+            sampled, ok = defaultdict(list), defaultdict(list)
+            for number, run, found in source.requests(chosen, files, stream=cell_stream, with_excluded=with_excluded):
+                sampled[number].append(_sample(chosen[number].runs[run], found))
+                ok[number].append(found.ok)
             for cell in of_stream:
                 number = cell.pop("pool")
-                found = replicate(chosen[number].runs, sampled[number])
-                latencies = _percentile_columns("", PERCENTILES, cell.pop("percentiles_ns"))
-                latencies |= _percentile_columns("ok_", SHOWN_PERCENTILES, cell.pop("ok_percentiles_ns"))
-                intervals = columns(found, sampled[number], confidence)
-                yield number, cell | latencies | intervals | {"replicates": to_text(found)}
+                own = replicate(chosen[number].runs, sampled[number])
+                figures = _latencies(sampled[number], ok[number]) | intervals(own, confidence)
+                yield number, cell | figures | {"replicates": to_text(own)}
 
     def depends_on(pool: Pool) -> object:
         names = ("app", "variant", *RUN_COLUMNS)
@@ -79,42 +77,38 @@ def cells(
     return source.of_pools(pools, compute, depends_on)
 
 
-def _percentile_columns(prefix: str, names: Iterable[str], values_ns: Sequence[float] | None) -> Row:
-    """Percentiles as columns, which are null without requests."""
-    return {f"{prefix}{name}_ns": value for name, value in zip(names, values_ns or repeat(None), strict=False)}
+def _latencies(sampled: Sequence[Sample], ok: Sequence[NDArray[np.bool_]]) -> Row:
+    """Percentiles of the pooled requests and of those that `ok` marks by run, which are lower bounds, and timeouts."""
+    pooled = Latencies.pooled((sample.latencies_ns, sample.censored) for sample in sampled)
+    row = {
+        f"{name}_ns": value for name, value in zip(PERCENTILES, pooled.quantiles([*PERCENTILES.values()]), strict=True)
+    }
+    row |= {f"{name}_censored": is_lower for name, is_lower in pooled.censoring(PERCENTILES).items()}
+    row |= {f"{name}_estimable": stats.estimable(pooled.size, share) for name, share in PERCENTILES.items()}
+    row["n_timeouts"] = pooled.n_timeouts
+    del pooled  # of many requests it is large
+    parts = zip(sampled, ok, strict=True)
+    shown = Latencies.pooled((sample.latencies_ns[of_run], sample.censored[of_run]) for sample, of_run in parts)
+    values = shown.quantiles([*SHOWN_PERCENTILES.values()]) or repeat(None)
+    return row | {f"ok_{name}_ns": value for name, value in zip(SHOWN_PERCENTILES, values, strict=False)}
 
 
-def _samples(
-    connection: duckdb.DuckDBPyConnection, values: Mapping[str, Any], pools: Sequence[Pool]
-) -> dict[int, list[Sample]]:
-    """The rows of ``series_requests.sql`` with these `values`: by pool, one sample for each run that has any."""
-    found = connection.execute(sql.load("series_requests"), values).fetchnumpy()
-    series = found["series"]
-    starts = np.flatnonzero(np.diff(series)) + 1
-    parts = [np.split(found[name], starts) for name in ("series", "sent_ns", "latency_ns", "outcome")]
-    places, samples = run_requests.positions(pools), defaultdict(list)
-    for number, *rest in zip(*parts, strict=True):
-        if number.size:
-            pool, run = places[number[0]]
-            samples[pool].append(_sample(pools[pool].runs[run], *rest))
-    return samples
-
-
-def _sample(run: Row, sent_ns: np.ndarray, latencies_ns: np.ndarray, outcome: np.ndarray) -> Sample:
+def _sample(run: Row, requests: RunRequests) -> Sample:
     paced = run["load_model"] == "open"  # requests are sent at a fixed rate, so the attack ends with the last interval
-    known, failed, censored = ((outcome & bit) > 0 for bit in (_KNOWN, _FAILED, _CENSORED))
-    size, ends_ns, answered = sent_ns.size, sent_ns + latencies_ns, ~failed
-    span_ns = 0.0
-    if sent_ns.min() >= 0 and not run["clock_set_back_s"]:
-        first, last = int(sent_ns.min()), int(sent_ns.max())
-        span_ns = (last - first) * size / max(size - 1, 1) if paced else float(ends_ns.max() - first)
-    if (run["clock_resolution_ns"] or 0) > _CLOCK_SHARE * span_ns:
-        span_ns = 0.0
-    completed = answered.copy()
-    if paced and answered.any():
-        completed &= ends_ns <= ends_ns[answered].min() + span_ns
+    sent_ns, latencies_ns, answered = requests.sent_ns, requests.latency_ns, ~requests.failed
+    completed, span_ns = answered.copy(), 0.0
+    if sent_ns is not None:
+        size, ends_ns, first, last = sent_ns.size, sent_ns + latencies_ns, int(sent_ns.min()), int(sent_ns.max())
+        if not run["clock_set_back_s"]:
+            span_ns = (last - first) * size / max(size - 1, 1) if paced else float(ends_ns.max() - first)
+        if (run["clock_resolution_ns"] or 0) > _CLOCK_SHARE * span_ns:
+            span_ns = 0.0
+        if paced and answered.any():
+            completed &= ends_ns <= ends_ns[answered].min() + span_ns
     limit_ns = None if run["timeout_s"] is None else run["timeout_s"] * 1e9
-    return Sample(latencies_ns, known, failed, censored, completed, span_ns / 1e9 or None, limit_ns)
+    return Sample(
+        latencies_ns, requests.has_code, ~answered, requests.timed_out, completed, span_ns / 1e9 or None, limit_ns
+    )
 
 
 def replicate(runs: Sequence[Row], sampled: Sequence[Sample]) -> Replicates:
@@ -129,17 +123,9 @@ def replicate(runs: Sequence[Row], sampled: Sequence[Sample]) -> Replicates:
     )
 
 
-def columns(found: Replicates, sampled: Sequence[Sample], confidence: float) -> Row:
-    """Columns of `cells` and `comparisons`: intervals, censoring, timeouts and throughput."""
+def intervals(found: Replicates, confidence: float) -> Row:
+    """Columns of `cells` and `comparisons`: intervals and throughput."""
     row: Row = {}
-    requests = sum(sample.latencies_ns.size for sample in sampled)
-    censored = np.concatenate([sample.censored for sample in sampled])
-    latencies_ns = np.concatenate([sample.latencies_ns for sample in sampled])
-    for name, is_censored in stats.censoring(latencies_ns, censored, PERCENTILES).items():
-        row[f"{name}_censored"] = bool(is_censored)
-    row["n_timeouts"] = int(censored.sum())
-    for name, probability in PERCENTILES.items():
-        row[f"{name}_estimable"] = stats.estimable(requests, probability)
     for name in (MEAN, *PERCENTILES, ERRORS, THROUGHPUT):
         unit = "" if name in ("error_fraction", "throughput") else "_ns"
         if bounds := stats.interval(found, name, confidence):

@@ -6,7 +6,6 @@ whether its load generators were synchronised.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -58,24 +57,27 @@ def find(
 
 def shapes(source: Source, facts: Sequence[Row]) -> list[Row | None]:
     """The row of `run_shapes` of each of `facts`; None for a run without single requests."""
-    query = sql.load("run_latencies")
 
     def compute(pools: Sequence[Pool], files: list[str]) -> Iterator[tuple[int, Row]]:
-        columns: dict[str, Any] = source.connection.execute(query, {"files": files}).fetchnumpy()
-        series, seq, latency_ns, sent_ns = columns.values()
-        undated, places = np.ma.getmaskarray(sent_ns), run_requests.positions(pools)
-        starts = [0, *(np.flatnonzero(np.diff(series)) + 1).tolist(), series.size] if series.size else [0]
-        for low, high in pairwise(starts):
-            pool, position = places[series[low]]
-            run, part = pools[pool].runs[position], np.arange(low, high)
-            if run["clock_set_back_s"]:  # its requests are ordered by number
-                part = part[np.argsort(seq[part], kind="stable")]
-            found = run_shape.classify(latency_ns[part], run["resolution_ns"], stats.seed(*_identity(run), run["run"]))
-            times_ns = None if undated[part].any() or run["clock_set_back_s"] else np.asarray(sent_ns[part])
-            yield pool, {"series": position} | _shape_row(found, seq[part], times_ns)
+        for pool, position, requests in source.requests(pools, files, with_excluded=True):
+            run = pools[pool].runs[position]
+            sent_ns, order = requests.sent_ns, np.arange(requests.seq.size)
+            if sent_ns is not None and not run["clock_set_back_s"]:
+                order = np.argsort(sent_ns, kind="stable")
+                sent_ns = sent_ns[order]
+            else:
+                sent_ns = None
+            latencies_ns, seed = requests.latency_ns[order], stats.seed(*_identity(run), run["run"])
+            found = run_shape.classify(latencies_ns, run["resolution_ns"], seed)
+            yield pool, {"series": position} | _shape_row(found, requests.seq[order], sent_ns)
 
     def depends_on(pool: Pool) -> object:
-        return run_shape.CODE, query, _identity(pool.runs[0]), [run["resolution_ns"] for run in pool.runs]
+        return (
+            run_shape.CODE,
+            sql.load("run_requests"),
+            _identity(pool.runs[0]),
+            [run["resolution_ns"] for run in pool.runs],
+        )
 
     found = source.of_cells(facts, compute, depends_on)
     return [run_requests.key(fact) | rows[0] if rows else None for fact, rows in zip(facts, found, strict=True)]

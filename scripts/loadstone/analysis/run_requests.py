@@ -1,7 +1,7 @@
-"""The requests that queries read: those of selected runs, in the Parquet files of their cells.
+"""The requests of selected runs, in the Parquet files of their cells: read as arrays, or by queries.
 
-``sql/measured_requests.sql`` says what a measured request is and what it took; queries of tables read its macros. A
-`Cache` keeps what was computed from the requests of cells, so that one more run costs its own cell, not the campaign.
+``sql/measured_requests.sql`` says what a measured request is and what it took; queries read its macro. A `Cache` keeps
+what was computed from the requests of cells, so that one more run costs its own cell, not the campaign.
 """
 
 import hashlib
@@ -10,15 +10,19 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import duckdb
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from loadstone import sql
 from loadstone.analysis import Row, by_key
+from loadstone.archive import MAIN_STREAM
 from loadstone.archive.durable import replace
 from loadstone.errors import LoadstoneError
 from loadstone.tables import database, layout
@@ -37,8 +41,9 @@ _SELECTED = pa.schema(
     ]
 )
 
-# Requests that are read at once: few enough for their memory not to matter.
+# Requests that are read at once: few enough for their memory not to matter. Runs of larger cells are read one by one.
 _BATCH = 200_000
+_HAS_CODE, _FAILED, _TIMED_OUT, _OK, _MEASURED = 1, 2, 4, 8, 16
 
 
 def digest(content: object) -> str:
@@ -118,6 +123,42 @@ def _decoded(row: Row) -> Row:
 
 
 @dataclass(frozen=True)
+class RunRequests:
+    """The measured requests of one stream of a run, ordered by number; all arrays have their number as length.
+
+    `sent_ns` are nanoseconds since 1970, or since the start of the run if the tool records no time of day; None if it
+    records neither. `latency_ns` of requests that timed out are lower bounds. `outcome` has the bits of
+    ``sql/run_requests.sql``; `phase` has names only where requests of every phase were read.
+    """
+
+    seq: NDArray[np.int64]
+    sent_ns: NDArray[np.int64] | None
+    latency_ns: NDArray[np.int64]
+    outcome: NDArray[np.uint8]
+    phase: NDArray[np.object_]
+
+    @property
+    def has_code(self) -> NDArray[np.bool_]:
+        return (self.outcome & _HAS_CODE) > 0
+
+    @property
+    def failed(self) -> NDArray[np.bool_]:
+        return (self.outcome & _FAILED) > 0
+
+    @property
+    def timed_out(self) -> NDArray[np.bool_]:
+        return (self.outcome & _TIMED_OUT) > 0
+
+    @property
+    def ok(self) -> NDArray[np.bool_]:
+        return (self.outcome & _OK) > 0
+
+    @property
+    def measured(self) -> NDArray[np.bool_]:
+        return (self.outcome & _MEASURED) > 0
+
+
+@dataclass(frozen=True)
 class Pool:
     """Runs with requests in `files` (relative to the tables' folder): those of a cell, or of a row of comparisons."""
 
@@ -189,6 +230,24 @@ class Source:
         if batch:
             yield batch
 
+    def requests(
+        self, pools: Sequence[Pool], files: list[str], *, stream: str = MAIN_STREAM, with_excluded: bool = False
+    ) -> Iterator[tuple[int, int, RunRequests]]:
+        """The requests of each run that has any: the position of its pool, its own in that pool, its requests.
+
+        `pools` and their `files` are what `of_pools` selected.
+        """
+        places = positions(pools)
+        for series, found in read(
+            self.connection,
+            files,
+            range(len(places)),
+            at_once=sum(_n_requests(self.tables / file) for pool in pools for file in pool.files) <= _BATCH,
+            stream=stream,
+            with_excluded=with_excluded,
+        ):
+            yield *places[series], found
+
     def of_runs(
         self,
         query: str,
@@ -221,14 +280,22 @@ class Source:
         *,
         has: Callable[[Row], bool] = lambda _: True,
     ) -> list[list[Row]]:
-        """As `of_pools` for each of the runs `facts`, with a pool per cell; rows have ``series``, a run's position."""
+        """As `of_pools` for each of the runs `facts`; rows have ``series``, the position of a run in its pool.
+
+        There is a pool per cell, or per run of a large cell.
+        """
         cells = by_key(
             [n for n, fact in enumerate(facts) if fact["requests_file"] and has(fact)],
             lambda n: facts[n]["requests_file"],
         )
-        pools = [Pool([file], [facts[n] for n in numbers]) for file, numbers in cells.items()]
+        parts = [
+            (file, part)
+            for file, numbers in cells.items()
+            for part in ([[n] for n in numbers] if _n_requests(self.tables / file) > _BATCH else [numbers])
+        ]
+        pools = [Pool([file], [facts[n] for n in numbers]) for file, numbers in parts]
         found: list[list[Row]] = [[] for _ in facts]
-        for numbers, rows in zip(cells.values(), self.of_pools(pools, compute, depends_on), strict=True):
+        for (_, numbers), rows in zip(parts, self.of_pools(pools, compute, depends_on), strict=True):
             for row in rows:
                 found[numbers[row.pop("series")]].append(row)
         return found
@@ -240,6 +307,31 @@ def _n_requests(file: Path) -> int:
         return int(pq.read_metadata(file).num_rows)
     except (OSError, pa.ArrowException, ValueError):
         return 0
+
+
+def read(
+    connection: duckdb.DuckDBPyConnection,
+    files: list[str],
+    series: Iterable[int],
+    *,
+    at_once: bool = True,
+    stream: str = MAIN_STREAM,
+    with_excluded: bool = False,
+    every_phase: bool = False,
+) -> Iterator[tuple[int, RunRequests]]:
+    """The requests of each of the selected runs `series` that has any, in their order; read run by run or `at_once`."""
+    values = {"files": files, "stream": stream, "with_excluded": with_excluded, "every_phase": every_phase}
+    for numbers in [list(series)] if at_once else [[number] for number in series]:
+        columns: dict[str, Any] = connection.execute(
+            sql.load("run_requests"), values | {"series": numbers}
+        ).fetchnumpy()
+        found = columns.pop("series")
+        edges = np.flatnonzero(np.diff(found, prepend=-1, append=-1))
+        for low, high in pairwise(edges.tolist()):
+            own = {name: column[low:high] for name, column in columns.items()}
+            undated = np.ma.getmaskarray(own["sent_ns"]).any()
+            own["sent_ns"] = None if undated else np.asarray(own["sent_ns"])
+            yield int(found[low]), RunRequests(**own)
 
 
 def select(connection: duckdb.DuckDBPyConnection, pools: Sequence[Pool]) -> None:

@@ -11,7 +11,7 @@ from operator import itemgetter
 from typing import Any
 
 from loadstone import stats
-from loadstone.analysis.distributions import SHARES, is_lower_bound
+from loadstone.analysis.distributions import SHARES
 from loadstone.config.variants import Style, on_dark, on_light
 from loadstone.percentiles import ERRORS, LATENCIES, PERCENTILES, SHOWN_PERCENTILES
 from loadstone.report import conclusions, findings
@@ -447,7 +447,7 @@ def resource_usage(found: Iterable[Row], styles: Sequence[Style], across: str = 
 
 
 def latency_over_time(found: Iterable[Row], styles: Sequence[Style], unit: Unit) -> Columns:
-    """Latency per bin of time since the start of the test: rows of ``time_bins.sql`` with the shares `OVER_TIME`."""
+    """Latency per bin of time since the start of the test."""
     rows = [
         {
             "variant": row["variant"],
@@ -457,7 +457,7 @@ def latency_over_time(found: Iterable[Row], styles: Sequence[Style], unit: Unit)
             "time": (row["from_s"] + row["to_s"]) / 2,
             "requests": row["n_requests"],
             "value": dict(zip(OVER_TIME, map(unit.of, row["percentiles_ns"]), strict=True)),
-            "at_least": {name: is_lower_bound(row, share) for name, share in OVER_TIME.items()},
+            "at_least": {name: row["at_least"][name] for name in OVER_TIME},
         }
         for row in found
     ]

@@ -1,6 +1,6 @@
 """The report's queries to the tables: each is one file under ``sql/page_*.sql``, its values bound as parameters."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,6 +9,8 @@ from typing import Any
 import duckdb
 
 from loadstone import sql
+from loadstone.analysis import run_requests
+from loadstone.analysis.run_requests import RunRequests
 from loadstone.archive import Campaign
 from loadstone.tables.database import connect, table_files
 
@@ -82,13 +84,16 @@ class Queries:
         """The same for a query over requests (``$files``); none where the campaigns have none."""
         return self.rows(name, files=self._requests_files, **values) if self._requests_files else []
 
-    def read_requests(self, rates: Sequence[float]) -> bool:
-        """Make the temporary tables `page_requests` and `timed_requests` of some rates; False without any requests."""
-        if self._requests_files:
-            values = {"files": self._requests_files, "rates": rates}
-            self.connection.execute(sql.load("page_requests"), values)
-            self.connection.execute(sql.load("timed_requests"), values | {"every_phase": True})
-        return bool(self._requests_files)
+    def requests(self, series: Collection[int], *, at_once: bool) -> Iterator[tuple[int, RunRequests]]:
+        """The requests of all phases of each run of ``selected_runs.sql`` in `series` that has any, excluded or not.
+
+        They are read run by run, or `at_once`.
+        """
+        if not (self._requests_files and series):
+            return iter(())
+        return run_requests.read(
+            self.connection, self._requests_files, series, at_once=at_once, with_excluded=True, every_phase=True
+        )
 
 
 def run_key(row: Row) -> tuple[Any, ...]:

@@ -1,50 +1,46 @@
 """What a campaign page loads when a rate is chosen: latency over time per variant, and every run for the inspector.
 
-Aggregated by ``sql/page_*.sql`` to a bounded size, and written as columns to be small: at most 60 time bins per
-variant and, per run, 108 points of the distribution, 2,000 requests or 150 bins, and two histograms of 40 bins at most.
+Aggregated to a bounded size, and written as columns to be small: at most 60 time bins per variant, and what
+`run_inspector` has of each run.
 """
 
 import hashlib
 import math
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from loadstone import sql, stats
-from loadstone.analysis import distributions
+from loadstone.analysis import by_key, distributions, run_requests
 from loadstone.archive.durable import sha256_of
 from loadstone.config.variants import Style
 from loadstone.percentiles import PERCENTILES, label
-from loadstone.report import chart_rows, numbers, resources_section, run_findings
+from loadstone.report import chart_rows, numbers, resources_section, run_findings, run_inspector
 from loadstone.report.numbers import Unit, rate_name
 from loadstone.report.output import as_json, ends_with, write_text
 from loadstone.report.queries import Queries, Row
 from loadstone.report.run_findings import RunFindings
+from loadstone.stats.time_bins import TimeBins, TimedRequests
 
 TIME_BINS = 60
 REQUESTS_PER_BIN = 20
-POINTS = 2000
-SEQUENCE_BINS = 150
-HISTOGRAM_BINS = 40
-_REQUESTS = 500_000  # read at once: 70 MB
-# Hundredths, then finer steps in the tail.
-SHARES = [hundredth / 100 for hundredth in range(100)] + [0.992, 0.994, 0.996, 0.998, 0.999, 0.9995, 0.9999, 1.0]
+_REQUESTS = 500_000  # read at once, if there are several runs: 30 MB
 
 # Figures of a run, and their names in the run inspector.
 _FIGURES = {"mean": "Mean", "min": "Minimum", **{name: label(name) for name in PERCENTILES}, "max": "Maximum"}
-_Run = tuple[float, str, str, int]  # rate, variant, folder and number
-_MADE_BY = (distributions, chart_rows, numbers, resources_section, run_findings)
+_Part = tuple[str, TimedRequests]  # the requests of one phase of a run
+_MADE_BY = (distributions, run_requests, chart_rows, numbers, resources_section, run_findings, run_inspector)
 _QUERIES = (
     "measured_requests",
     "selected_runs",
     "run_figures",
-    "timed_requests",
-    "time_bins",
-    "page_requests",
+    "run_requests",
     "page_run_numbers",
-    "page_run_points",
-    "page_run_bins",
-    "page_run_histogram",
     "page_resources_over_time",
 )
 
@@ -59,7 +55,15 @@ def identity(files: Iterable[Path], runs: Iterable[Row], unit: Unit, styles: Seq
     code = [Path(str(module)).read_text("utf-8") for module in modules]
     digests = [(file.name, sha256_of(file)) for file in sorted(files)]
     findings = sorted(repr(sorted(row.items())) for row in runs)
-    made_of = (code, [sql.load(name) for name in _QUERIES], digests, findings, unit, [style.name for style in styles])
+    made_of = (
+        code,
+        stats.CODE,
+        [sql.load(name) for name in _QUERIES],
+        digests,
+        findings,
+        unit,
+        [style.name for style in styles],
+    )
     return hashlib.sha256(repr(made_of).encode("utf-8", "backslashreplace")).hexdigest()[:32]
 
 
@@ -109,24 +113,31 @@ def gather(
 ) -> dict[float, dict[str, Any]]:
     """The content of each rate's data file; latencies in `unit`, times in seconds. `styles` are the page's variants.
 
-    The requests of all these rates are in memory at once: see `_batches`.
+    Of all requests of these rates, times and latencies are in memory at once: see `_batches`.
     """
-    over_time, runs = [], {}
-    if queries.read_requests(rates):
-        shares = list(chart_rows.OVER_TIME.values())
-        over_time = queries.rows("time_bins", bins=TIME_BINS, per_bin=REQUESTS_PER_BIN, shares=shares)
-        runs = _runs(queries, unit, {rate: run_findings.of_rate(findings, rate, unit) for rate in rates})
+    runs: list[tuple[float, dict[str, Any]]] = []
+    timed: dict[float, dict[str, list[_Part]]] = {rate: defaultdict(list) for rate in rates}
+    known = {rate: run_findings.of_rate(findings, rate, unit) for rate in rates}
+    figures = {row["series"]: row for row in queries.rows("page_run_numbers", rates=rates)}
+    at_once = sum(row["n_requests"] for row in figures.values()) <= _REQUESTS
+    for series, requests in queries.requests(figures, at_once=at_once):
+        row = figures[series]
+        inspected = run_inspector.of_run(requests, row["resolution_ns"], unit)
+        runs.append((row["rate"], _run(row, unit) | known[row["rate"]].get(_key(row), {}) | inspected))
+        if not row["excluded"] and (found := distributions.timed_requests(row, requests)):
+            timed[row["rate"]][row["variant"]] += _by_phase(found, requests.phase)
+    over_time = {rate: _over_time(variants) for rate, variants in timed.items()}
     usage = resources_section.over_time(queries, rates)
     return {
         rate: {
             "charts": {
-                "time": chart_rows.latency_over_time(_at(rate, over_time), styles, unit),
+                "time": chart_rows.latency_over_time(over_time[rate], styles, unit),
                 "usage": chart_rows.resource_usage(_at(rate, usage), styles, "time"),
             },
-            "shares": SHARES,
+            "shares": run_inspector.SHARES,
             "figures": _FIGURES,
             "needs": {name: stats.requests_needed(share) for name, share in PERCENTILES.items()},
-            "runs": [run for key, run in runs.items() if key[0] == rate],
+            "runs": [run for own, run in runs if own == rate],
         }
         for rate in rates
     }
@@ -136,42 +147,50 @@ def _at(rate: float, rows: Iterable[Row]) -> list[Row]:
     return [row for row in rows if row["rate"] == rate]
 
 
-def _runs(
-    queries: Queries, unit: Unit, known: Mapping[float, Mapping[tuple[str, str, int], Mapping[str, Any]]]
-) -> dict[_Run, dict[str, Any]]:
-    found: dict[_Run, dict[str, Any]] = {}
-    for row in queries.rows("page_run_numbers", shares=SHARES):
-        found[_key(row)] = {
-            "variant": row["variant"],
-            "folder": row["variant_dir"],
-            "run": row["run"],
-            "requests": row["n_requests"],
-            "success": row["success"],
-            "exclusion_reason": row["exclusion_reason"],
-            "figures": {name: unit.of(row[f"{name}_ns"]) for name in _FIGURES if row[f"{name}_ns"] is not None},
-            "at_least": [name for name in _FIGURES if _is_lower_bound(row, name)],
-            "bins": [],
-            **known[row["rate"]].get(_key(row)[1:], {}),
-            "cdf": [unit.of(latency) for latency in row["curve_ns"]],
-        }
-    for row in queries.rows("page_run_points", points=POINTS):
-        found[_key(row)]["points"] = {
-            "seq": _sequence(row["seqs"]),
-            "latency": [unit.of(latency) for latency in row["latencies_ns"]],
-            "failed": row["failed_seqs"],
-        }
-    for row in queries.rows("page_run_bins", points=POINTS, bins=SEQUENCE_BINS):
-        latencies = [unit.of(row[f"{name}_ns"]) for name in ("min", "p50", "p99", "max")]
-        latencies[2] = latencies[2] if stats.estimable(row["n_requests"], PERCENTILES["p99"]) else None
-        found[_key(row)]["bins"].append([row["first_seq"], row["last_seq"], row["n_failed"], *latencies])
-    for row in queries.rows("page_run_histogram", bins=HISTOGRAM_BINS):
-        found[_key(row)]["histogram"] = {
-            "edges": [unit.of(row[name]) for name in ("low_ns", "p99_ns", "high_ns")],
-            "beyond": row["n_beyond"],
-            "linear": row["linear_counts"],
-            "log": row["log_counts"],
-        }
-    return found
+def _over_time(variants: Mapping[str, Sequence[_Part]]) -> list[Row]:
+    """Latency over time of all runs of each variant, by phase; all have the same bins."""
+    if not variants:
+        return []
+    parts = [[run for _, run in parts] for parts in variants.values()]
+    bins, rows = TimeBins.for_variants(parts, TIME_BINS, REQUESTS_PER_BIN), []
+    for variant, of_variant in variants.items():
+        for phase, of_phase in by_key(of_variant, itemgetter(0)).items():
+            for number, _, latencies in bins.latencies(run for _, run in of_phase):
+                from_s, to_s = bins.extent_s(number)
+                rows.append(
+                    {
+                        "variant": variant,
+                        "phase": phase,
+                        "from_s": from_s,
+                        "to_s": to_s,
+                        "n_requests": latencies.size,
+                        "percentiles_ns": latencies.quantiles([*chart_rows.OVER_TIME.values()]),
+                        "at_least": latencies.censoring(chart_rows.OVER_TIME),
+                    }
+                )
+    return rows
+
+
+def _by_phase(run: TimedRequests, phases: NDArray[np.object_]) -> list[_Part]:
+    parts = [(phase, phases == phase) for phase in dict.fromkeys(phases.tolist())]
+    return [
+        (phase, TimedRequests(run.since_ns[chosen], run.latencies_ns[chosen], run.timed_out[chosen]))
+        for phase, chosen in parts
+    ]
+
+
+def _run(row: Row, unit: Unit) -> dict[str, Any]:
+    return {
+        "variant": row["variant"],
+        "folder": row["variant_dir"],
+        "run": row["run"],
+        "requests": row["n_requests"],
+        "success": row["success"],
+        "exclusion_reason": row["exclusion_reason"],
+        "figures": {name: unit.of(row[f"{name}_ns"]) for name in _FIGURES if row[f"{name}_ns"] is not None},
+        "at_least": [name for name in _FIGURES if _is_lower_bound(row, name)],
+        "bins": [],
+    }
 
 
 def _is_lower_bound(row: Row, figure: str) -> bool:
@@ -179,11 +198,5 @@ def _is_lower_bound(row: Row, figure: str) -> bool:
     return bool(row["n_timeouts"] if figure in ("mean", "max") else row[f"{figure}_censored"])
 
 
-def _sequence(numbers: list[int]) -> list[int] | int:
-    """Request numbers; only the first where they follow each other, as they nearly always do."""
-    first = numbers[0]
-    return first if numbers == list(range(first, first + len(numbers))) else numbers
-
-
-def _key(row: Row) -> _Run:
-    return row["rate"], row["variant"], row["variant_dir"], row["run"]
+def _key(row: Row) -> tuple[str, str, int]:
+    return row["variant"], row["variant_dir"], row["run"]

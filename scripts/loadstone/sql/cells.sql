@@ -3,10 +3,8 @@
 -- Requests are those of measured_requests.sql, in $files, limited to $stream if it is not null. Figures affected by
 -- requests that timed out are lower bounds. A pool has the runs of a cell or, maybe of several campaigns, of a row of
 -- comparisons.
--- percentiles_ns are the percentiles $percentiles of all requests, ok_percentiles_ns the percentiles $shown of those
--- with code 200 (gRPC: 0, WebSocket: 101), in the same order, as all ok_*. Percentiles are of the pooled requests, never averages
--- over runs, and interpolate linearly between order statistics (numpy's default, type 7 of Hyndman & Fan 1996).
--- Standard deviations have ddof 0.
+-- ok_* are of those with code 200 (gRPC: 0, WebSocket: 101). Standard deviations have ddof 0. Percentiles are of
+-- stats/percentiles.py.
 -- Fractions are failed / all requests per run, then mean and standard deviation over runs; a run without a class of
 -- errors counts as 0. Requests whose code the tool does not report are in no fraction, since their outcome is unknown.
 -- Sums over runs are in a fixed order, so that the same data give the same figures to the last digit.
@@ -94,10 +92,8 @@ pooled AS (
         stream,
         count(*) AS n_requests,
         avg(latency_ns) AS mean_ns,
-        quantile_cont(latency_ns, $percentiles) AS percentiles_ns,
         count(*) FILTER (WHERE ok) AS ok_n_requests,
-        avg(latency_ns) FILTER (WHERE ok) AS ok_mean_ns,
-        quantile_cont(latency_ns, $shown) FILTER (WHERE ok) AS ok_percentiles_ns
+        avg(latency_ns) FILTER (WHERE ok) AS ok_mean_ns
     FROM tested
     GROUP BY pool, stream
 ),
@@ -150,8 +146,6 @@ SELECT
     ok_std_ns,
     ok_run_mean_ns,
     ok_run_std_ns,
-    percentiles_ns,
-    ok_percentiles_ns,
     error_fraction,
     error_fraction_std,
     coalesce(error_fractions, map()) AS error_fractions,

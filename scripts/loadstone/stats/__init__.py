@@ -6,24 +6,23 @@ from loadstone.stats.bootstrap import (
     Interval,
     Replicates,
     Sample,
-    censoring,
-    estimable,
     interval,
     replicate,
-    requests_needed,
     seed,
     standard_error,
     t_factor,
 )
+from loadstone.stats.percentiles import Latencies, estimable, is_lower_bound, requests_needed
 
 __all__ = [
     "CODE",
     "Interval",
+    "Latencies",
     "Replicates",
     "Sample",
-    "censoring",
     "estimable",
     "interval",
+    "is_lower_bound",
     "replicate",
     "requests_needed",
     "seed",

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from loadstone.percentiles import ERRORS, MEAN, THROUGHPUT
+from loadstone.stats.percentiles import Latencies, estimable
 
 Interval = tuple[float, float]
 Floats = NDArray[np.float64]
@@ -30,23 +31,8 @@ _REPLICATES = 400
 _MAX_BLOCKS = 50  # per run: more only take more time
 _CENSORED_SHARE = 0.01  # of replicates; so few are set to the last latency that is known
 _MIN_SHARE = 1 / 4  # the least total variance, as a share of that within runs
-_BEYOND = 10  # requests needed beyond a percentile
 _EQUAL_RATES = 1.01  # rates within this ratio are equal
 _FEWEST_VALUES = 10  # needed to estimate their dependence
-
-
-def estimable(requests: int, probability: float) -> bool:
-    """Whether a sample supports this percentile: at least ten requests are expected beyond it.
-
-    The number beyond it is binomial; ten expected on the rarer side is the customary success/failure condition (Moore,
-    McCabe & Craig, *Introduction to the Practice of Statistics*). p99 needs 1,000 requests, p99.9 needs 10,000.
-    """
-    return requests * min(probability, 1 - probability) >= _BEYOND - 1e-9
-
-
-def requests_needed(probability: float) -> int:
-    """The number of requests that a percentile needs."""
-    return int(np.ceil(_BEYOND / min(probability, 1 - probability) - 1e-9))
 
 
 def seed(*key: object) -> int:
@@ -173,21 +159,23 @@ def replicate(
     runs = [run for run in runs if run.latencies_ns.size]
     if not runs:
         return Replicates({}, {}, {}, 0, 0)
-    timed_out = np.concatenate([run.censored for run in runs])
-    pooled = np.concatenate([run.latencies_ns for run in runs])
-    censored = censoring(pooled, timed_out, probabilities)
+    pooled = Latencies.pooled((run.latencies_ns, run.censored) for run in runs)
+    censored = pooled.censoring(probabilities)
     wanted = {name: share for name, share in probabilities.items() if estimable(pooled.size, share)}
-    quantiles = dict(zip(wanted, np.quantile(pooled, [*wanted.values()]).tolist(), strict=True))
+    quantiles = dict(zip(wanted, np.quantile(pooled.ordered_ns, [*wanted.values()]).tolist(), strict=True))
     of_latency = {name: value for name, value in quantiles.items() if not censored[name]}
     if not censored[MEAN]:
-        of_latency[MEAN] = float(pooled.mean())
+        of_latency[MEAN] = pooled.mean()
     whole_runs = _Blocks(runs, 1, None)
     values = of_latency | {
         name: float(found[0]) for name, found in whole_runs.rates(np.ones((1, len(runs), 1))).items()
     }
-    first_ns = float(pooled[timed_out].min()) if timed_out.any() else float("inf")
-    last_ns = float(pooled.max(initial=0, where=pooled < first_ns))  # that is known
-    blocks = _Blocks(runs, _number_of_blocks(runs), _bin_edges(pooled, last_ns) if wanted else None)
+    first_ns = float("inf") if pooled.first_timeout_ns is None else float(pooled.first_timeout_ns)
+    last_ns = float(pooled.ordered_ns[pooled.known - 1]) if pooled.known else 0.0  # that is known
+    edges = _bin_edges(pooled.ordered_ns, last_ns) if wanted else None
+    n_requests, n_timeouts = pooled.size, pooled.n_timeouts
+    del pooled  # of many requests it is large
+    blocks = _Blocks(runs, _number_of_blocks(runs), edges)
     times = np.random.default_rng(runs_seed).multinomial(len(runs), np.full(len(runs), 1 / len(runs)), size=_REPLICATES)
     generator = np.random.default_rng(blocks_seed)
     once = np.ones((_REPLICATES, len(runs)), dtype=np.int64)
@@ -204,8 +192,8 @@ def replicate(
         within={name: each for name, each in within.items() if name in values},
         n_runs=len(runs),
         n_blocks=blocks.number * len(runs),
-        n_requests=int(pooled.size),
-        n_timeouts=int(timed_out.sum()),
+        n_requests=n_requests,
+        n_timeouts=n_timeouts,
         offered=blocks.offered(),
         limit_ns=_latency_limit_ns(runs, first_ns),
     )
@@ -217,20 +205,6 @@ def _latency_limit_ns(runs: Sequence[Sample], first_ns: float) -> float | None:
     known = max(int(run.latencies_ns.max(initial=0, where=~run.censored)) for run in runs)
     least = min(first_ns, declared if known < declared else float("inf"))
     return least if np.isfinite(least) else None
-
-
-def censoring(
-    latencies_ns: NDArray[np.int64], censored: NDArray[np.bool_], probabilities: Mapping[str, float]
-) -> dict[str, bool]:
-    """Whether only a lower limit of ``mean`` and of each percentile is known, because requests timed out.
-
-    A percentile is known if all requests up to it were answered sooner than the shortest timeout.
-    """
-    if not censored.any():
-        return dict.fromkeys((MEAN, *probabilities), False)
-    known = int((latencies_ns < latencies_ns[censored].min()).sum())
-    last = latencies_ns.size - 1
-    return {MEAN: True} | {name: np.ceil(last * share - 1e-9) >= known for name, share in probabilities.items()}
 
 
 def _number_of_blocks(runs: Sequence[Sample]) -> int:

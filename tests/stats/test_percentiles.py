@@ -1,0 +1,56 @@
+"""Percentiles of pooled requests: against numpy and DuckDB, and what timeouts leave known."""
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pytest
+from loadstone.stats import Latencies, is_lower_bound
+
+SHARES = [0, 0.001, 0.25, 1 / 3, 0.5, 0.9, 0.95, 0.99, 0.999, 1]
+LARGEST = np.iinfo(np.int64).max
+
+
+def pooled(*runs: list[int] | np.ndarray) -> Latencies:
+    return Latencies.pooled((np.asarray(run, np.int64), np.zeros(len(run), bool)) for run in runs)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 10, 999, 1000])
+@pytest.mark.parametrize("seed", range(20))
+def test_quantiles_are_those_of_numpy_and_to_the_last_digit_those_of_duckdb(size, seed) -> None:
+    values = np.random.default_rng(seed).lognormal(14, 2, size).astype(np.int64)
+    found = pooled(values[: size // 2], values[size // 2 :])
+    assert found.quantiles(SHARES) == pytest.approx(np.quantile(values, SHARES))
+    with duckdb.connect() as connection:
+        connection.register("requests", pa.table({"ns": values}))
+        query = "SELECT quantile_cont(ns, $shares) AS quantiles, avg(ns) AS mean FROM requests"
+        assert connection.execute(query, {"shares": SHARES}).fetchone() == (found.quantiles(SHARES), found.mean())
+
+
+def test_without_requests_there_are_none() -> None:
+    assert pooled([]).quantiles(SHARES) == []
+
+
+@pytest.mark.parametrize("values", [[LARGEST, LARGEST, LARGEST - 2], [-LARGEST, -LARGEST, 5], [1, 2, 4]])
+def test_the_mean_is_that_of_the_exact_sum(values) -> None:
+    assert pooled(values).mean() == sum(values) / 3
+
+
+@pytest.mark.parametrize("seed", range(50))
+def test_a_percentile_is_a_lower_bound_where_a_timeout_could_have_changed_it(seed) -> None:
+    """Whatever the requests that timed out took beyond their limit, percentiles that are known stay."""
+    random = np.random.default_rng(seed)
+    values = random.integers(1, 1000, random.integers(5, 60))
+    timed_out = random.random(values.size) < 0.2
+    found = Latencies.pooled([(values[:3], timed_out[:3]), (values[3:], timed_out[3:])])
+    longer = pooled(values + timed_out * 10**6)
+    bounds = found.censoring({str(share): share for share in SHARES})
+    changed = np.not_equal(found.quantiles(SHARES), longer.quantiles(SHARES))
+    least = values[timed_out].min() if timed_out.any() else LARGEST
+    assert (found.n_timeouts, found.known) == (timed_out.sum(), (values < least).sum())
+    for share, differs in zip(SHARES, changed, strict=True):
+        is_bound = bounds[str(share)]
+        assert is_bound or not differs
+        assert is_bound == is_lower_bound(values.size, found.known, share)
+        # A place between two requests is also in doubt where the timeout is the upper one.
+        assert not is_bound or np.quantile(values, share, method="higher") >= least
+    assert bounds["mean"] == timed_out.any()
