@@ -13,7 +13,7 @@ ITS_OWN = (r"phase\s*=\s*'test'", r"=\s*'timeout'", r"timeout_s\b.*1e9", r"\bFRO
 # Queries that ask for more than measured requests of valid runs; `cells` and `run_requests` if their caller does.
 WITH_EXCLUDED = {"run_figures", "sending", "senders", "error_causes"}
 WIDER = {
-    "with_excluded": WITH_EXCLUDED | {"cells", "run_requests", "page_reported_raw"},
+    "with_excluded": WITH_EXCLUDED | {"cells", "counted_requests", "run_requests", "page_reported_raw"},
     "every_phase": {"run_requests", "page_reported_raw"},
 }
 # Queries of Parquet files that are no requests, or give a table as it is.

@@ -35,7 +35,7 @@ RUN_COLUMNS = ("timeout_s", "load_model", "clock_set_back_s", "clock_resolution_
 # Everything that replicates depend on, other than requests.
 CODE = run_requests.digest((run_requests.CODE, sql.load("run_requests"), stats.CODE, PERCENTILES))
 # Everything that the figures of a cell depend on.
-CELL_CODE = run_requests.digest((sql.load("cells"), SHOWN_PERCENTILES, CODE))
+CELL_CODE = run_requests.digest((sql.load("counted_requests"), sql.load("cells"), SHOWN_PERCENTILES, CODE))
 
 
 def ordered(runs: Sequence[Row]) -> list[Row]:
@@ -58,7 +58,8 @@ def cells(
     requests = {"stream": stream, "with_excluded": with_excluded}
 
     def compute(chosen: Sequence[Pool], files: list[str]) -> Iterator[tuple[int, Row]]:
-        rows = database.rows(source.connection, sql.load("cells"), files=files, **requests)
+        source.connection.execute(sql.load("counted_requests"), {"files": files, **requests})
+        rows = database.rows(source.connection, sql.load("cells"), files=files, with_excluded=with_excluded)
         for cell_stream, of_stream in sorted(by_key(rows, itemgetter("stream")).items()):
             sampled, ok = defaultdict(list), defaultdict(list)
             for number, run, found in source.requests(chosen, files, stream=cell_stream, with_excluded=with_excluded):

@@ -8,22 +8,16 @@
 -- Fractions are failed / all requests per run, then mean and standard deviation over runs; a run without a class of
 -- errors counts as 0. Requests whose code the tool does not report are in no fraction, since their outcome is unknown.
 -- Sums over runs are in a fixed order, so that the same data give the same figures to the last digit.
-WITH tested AS (
-    SELECT pool, stream, series, code, ok, error_class, latency_ns
-    FROM measured_requests($files, with_excluded := $with_excluded)
-    WHERE $stream IS NULL OR stream = $stream
-),
-
-per_run AS (
+WITH per_run AS (
     SELECT
         pool,
         stream,
         series,
-        nullif(count(code), 0) AS n_told,
-        avg(latency_ns) AS mean_ns,
-        avg(latency_ns) FILTER (WHERE ok) AS ok_mean_ns,
-        count(error_class) / nullif(count(code), 0) AS error_fraction
-    FROM tested
+        nullif(sum(n_told), 0) AS n_told,
+        sum(total_ns)::DOUBLE / sum(n) AS mean_ns,
+        (sum(total_ns) FILTER (WHERE is_ok))::DOUBLE / sum(n) FILTER (WHERE is_ok) AS ok_mean_ns,
+        coalesce(sum(n) FILTER (WHERE error_class IS NOT NULL), 0) / nullif(sum(n_told), 0) AS error_fraction
+    FROM counted_requests
     GROUP BY pool, stream, series
 ),
 
@@ -42,20 +36,20 @@ over_runs AS (
     GROUP BY pool, stream
 ),
 
--- Sums of integers are exact in any order of threads. Squares are summed in two halves, which cannot overflow.
 middles AS (
-    SELECT pool, stream, ok IS TRUE AS is_ok, (sum(latency_ns) // count(*))::BIGINT AS middle_ns
-    FROM tested
-    GROUP BY ALL
+    SELECT pool, stream, is_ok, (sum(total_ns) // sum(n))::BIGINT AS middle_ns
+    FROM counted_requests
+    GROUP BY pool, stream, is_ok
 ),
 
+-- Squares are summed in two halves, which cannot overflow.
 distances AS (
     SELECT
         pool, stream, is_ok, middle_ns,
         latency_ns::HUGEINT - middle_ns AS signed_ns,
         abs(signed_ns) // 4294967296 AS high,
         abs(signed_ns) % 4294967296 AS low
-    FROM (SELECT *, ok IS TRUE AS is_ok FROM tested)
+    FROM (SELECT *, ok IS TRUE AS is_ok FROM measured_requests($files, with_excluded := $with_excluded))
     JOIN middles USING (pool, stream, is_ok)
 ),
 
@@ -90,17 +84,17 @@ pooled AS (
     SELECT
         pool,
         stream,
-        count(*) AS n_requests,
-        avg(latency_ns) AS mean_ns,
-        count(*) FILTER (WHERE ok) AS ok_n_requests,
-        avg(latency_ns) FILTER (WHERE ok) AS ok_mean_ns
-    FROM tested
+        sum(n)::BIGINT AS n_requests,
+        sum(total_ns)::DOUBLE / sum(n) AS mean_ns,
+        coalesce(sum(n) FILTER (WHERE is_ok), 0)::BIGINT AS ok_n_requests,
+        (sum(total_ns) FILTER (WHERE is_ok))::DOUBLE / sum(n) FILTER (WHERE is_ok) AS ok_mean_ns
+    FROM counted_requests
     GROUP BY pool, stream
 ),
 
 class_counts AS (
-    SELECT pool, stream, series, error_class, count(*) AS failed
-    FROM tested
+    SELECT pool, stream, series, error_class, sum(n) AS failed
+    FROM counted_requests
     WHERE error_class IS NOT NULL
     GROUP BY pool, stream, series, error_class
 ),

@@ -161,20 +161,21 @@ def replicate(
         return Replicates({}, {}, {}, 0, 0)
     pooled = Latencies.pooled((run.latencies_ns, run.censored) for run in runs)
     censored = pooled.censoring(probabilities)
-    wanted = {name: share for name, share in probabilities.items() if estimable(pooled.size, share)}
-    quantiles = dict(zip(wanted, np.quantile(pooled.ordered_ns, [*wanted.values()]).tolist(), strict=True))
+    first_ns = float("inf") if pooled.first_timeout_ns is None else float(pooled.first_timeout_ns)
+    last_ns = float(pooled.ordered_ns[pooled.known - 1]) if pooled.known else 0.0  # that is known
+    n_requests, n_timeouts, mean_ns = pooled.size, pooled.n_timeouts, pooled.mean()
+    wanted = {name: share for name, share in probabilities.items() if estimable(n_requests, share)}
+    latencies_ns = pooled.ordered_ns
+    quantiles = dict(zip(wanted, _quantiles_in_place(latencies_ns, [*wanted.values()]).tolist(), strict=True))
+    edges = _bin_edges(latencies_ns, last_ns) if wanted else None
+    del pooled, latencies_ns  # of many requests they are large
     of_latency = {name: value for name, value in quantiles.items() if not censored[name]}
     if not censored[MEAN]:
-        of_latency[MEAN] = pooled.mean()
+        of_latency[MEAN] = mean_ns
     whole_runs = _Blocks(runs, 1, None)
     values = of_latency | {
         name: float(found[0]) for name, found in whole_runs.rates(np.ones((1, len(runs), 1))).items()
     }
-    first_ns = float("inf") if pooled.first_timeout_ns is None else float(pooled.first_timeout_ns)
-    last_ns = float(pooled.ordered_ns[pooled.known - 1]) if pooled.known else 0.0  # that is known
-    edges = _bin_edges(pooled.ordered_ns, last_ns) if wanted else None
-    n_requests, n_timeouts = pooled.size, pooled.n_timeouts
-    del pooled  # of many requests it is large
     blocks = _Blocks(runs, _number_of_blocks(runs), edges)
     times = np.random.default_rng(runs_seed).multinomial(len(runs), np.full(len(runs), 1 / len(runs)), size=_REPLICATES)
     generator = np.random.default_rng(blocks_seed)
@@ -225,9 +226,14 @@ def _bin_edges(pooled: NDArray[np.int64], last_ns: float) -> Floats:
     The first bin starts below the least value.
     """
     tail = 1 - np.geomspace(0.1, 1e-5, 240)
-    found = np.unique(np.quantile(pooled, np.concatenate([np.linspace(0, 0.9, 260), tail, [1.0]])))
+    found = np.unique(_quantiles_in_place(pooled, np.concatenate([np.linspace(0, 0.9, 260), tail, [1.0]])))
     found = np.union1d(found, [last_ns]) if last_ns > found[0] else found
     return np.concatenate([[found[0] - 1], found])
+
+
+def _quantiles_in_place(values: NDArray[np.int64], shares: Sequence[float] | Floats) -> Floats:
+    """Without a copy of the values, whose order may change."""
+    return np.asarray(np.quantile(values, shares, overwrite_input=True))
 
 
 class _Blocks:

@@ -61,8 +61,8 @@ class Latencies:
     def quantiles(self, shares: Sequence[float]) -> list[float]:
         """The quantiles at `shares` (0 to 1) in ns; empty without requests."""
         places = [(self.size - 1) * share for share in shares] if self.size else []
-        below, above = (self.ordered_ns[[int(end(place)) for place in places]].tolist() for end in (np.floor, np.ceil))
-        return [_between(*each, place % 1) for *each, place in zip(below, above, places, strict=True)]
+        ends = [(int(self.ordered_ns[math.floor(place)]), int(self.ordered_ns[math.ceil(place)])) for place in places]
+        return [_between(low, high, place % 1) for (low, high), place in zip(ends, places, strict=True)]
 
     def censoring(self, shares: Mapping[str, float]) -> dict[str, bool]:
         """Whether ``mean`` and each named percentile are only lower bounds, because of timeouts."""

@@ -64,9 +64,12 @@ class TimeBins:
         parts: dict[int, list[tuple[_Integers, NDArray[np.bool_]]]] = defaultdict(list)
         for run in runs:
             numbers = np.minimum(np.floor(run.since_ns / self.width_ns), self.last).astype(np.int64)
-            order = np.argsort(numbers, kind="stable")
-            edges = np.flatnonzero(np.diff(numbers[order])) + 1
-            of_bins = (np.split(values[order], edges) for values in (numbers, run.latencies_ns, run.timed_out))
+            columns = [numbers, run.latencies_ns, run.timed_out]
+            if (np.diff(numbers) < 0).any():
+                order = np.argsort(numbers, kind="stable")
+                columns = [values[order] for values in columns]
+            edges = np.flatnonzero(np.diff(columns[0])) + 1
+            of_bins = [np.split(values, edges) for values in columns]
             for of_bin, latencies_ns, timed_out in zip(*of_bins, strict=True):
                 parts[int(of_bin[0])].append((latencies_ns, timed_out))
         for number, of_runs in sorted(parts.items()):
