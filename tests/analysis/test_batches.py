@@ -62,6 +62,7 @@ def test_folders_of_one_rate_with_a_run_of_the_same_number(project) -> None:
 def test_tables_do_not_depend_on_what_is_computed_together(project, monkeypatch, requests) -> None:
     """Cells have other streams than others, and excluded runs, whose requests are repeated."""
     monkeypatch.setattr(run_requests, "_BATCH", requests)
+    monkeypatch.setattr(run_requests, "_LARGE", 0 if requests == 1 else 2_000_000)
     random = np.random.default_rng(5)
     for variant, streams in (("a", ["", "req_0.presidio."]), ("b", ["", "presidio.", "req_0.presidio."]), ("c", [""])):
         files = {}
@@ -78,6 +79,7 @@ def test_tables_do_not_depend_on_what_is_computed_together(project, monkeypatch,
     project.make()  # several at once
     assert digests(project) == grown
     monkeypatch.setattr(run_requests, "_BATCH", 200_000)
+    monkeypatch.setattr(run_requests, "_LARGE", 2_000_000)
     shutil.rmtree(project.tables)
     project.make()
     assert digests(project) == grown

@@ -41,8 +41,10 @@ _SELECTED = pa.schema(
     ]
 )
 
-# Requests that are read at once: few enough for their memory not to matter. Runs of larger cells are read one by one.
+# Requests of several cells that are read at once: few enough for their memory not to matter.
 _BATCH = 200_000
+# Bytes of files of requests, 4 to 8 a request, whose runs are not read at once, but one by one.
+_LARGE = 2_000_000
 _HAS_CODE, _FAILED, _TIMED_OUT, _OK, _MEASURED = 1, 2, 4, 8, 16
 
 
@@ -242,7 +244,7 @@ class Source:
             self.connection,
             files,
             range(len(places)),
-            at_once=sum(_n_requests(self.tables / file) for pool in pools for file in pool.files) <= _BATCH,
+            at_once=sum((self.tables / file).stat().st_size for pool in pools for file in pool.files) <= _LARGE,
             stream=stream,
             with_excluded=with_excluded,
         ):
@@ -291,7 +293,7 @@ class Source:
         parts = [
             (file, part)
             for file, numbers in cells.items()
-            for part in ([[n] for n in numbers] if _n_requests(self.tables / file) > _BATCH else [numbers])
+            for part in ([[n] for n in numbers] if (self.tables / file).stat().st_size > _LARGE else [numbers])
         ]
         pools = [Pool([file], [facts[n] for n in numbers]) for file, numbers in parts]
         found: list[list[Row]] = [[] for _ in facts]

@@ -29,7 +29,7 @@ from loadstone.stats.time_bins import TimeBins, TimedRequests
 
 TIME_BINS = 60
 REQUESTS_PER_BIN = 20
-_REQUESTS = 500_000  # read at once, if there are several runs: 30 MB
+_REQUESTS = 1_000_000  # read at once: 75 MB; runs of a rate with more are read one by one
 
 # Figures of a run, and their names in the run inspector.
 _FIGURES = {"mean": "Mean", "min": "Minimum", **{name: label(name) for name in PERCENTILES}, "max": "Maximum"}
