@@ -2,7 +2,7 @@
 
 This file defines no rules, and no other rule file defines functions. It contains only code that needs wildcards or the
 workflow object; everything else is in loadstone.workflow. Functions have no side effects, except for the preview in a
-dry run (loadstone/workflow/transfers.py explains why). Files of the archive are never inputs or outputs of rules,
+dry run (loadstone/workflow/command.py explains why). Files of the archive are never inputs or outputs of rules,
 because Snakemake removes outputs before jobs and after failures. loadstone/workflow/markers.py explains how work is
 requested.
 """
@@ -23,8 +23,8 @@ from loadstone.report.site_layout import SiteSnapshot
 from loadstone.tables import ANALYSED, COMPARED
 from loadstone.tables import VERSION as TABLES_VERSION
 from loadstone.tables.layout import database_of
-from loadstone.workflow import markers, transfers
-from loadstone.workflow.command import Command, check_folder, clamp_mtimes, is_cluster_to_put_back, may_attack
+from loadstone.workflow import markers
+from loadstone.workflow.command import Command, check_folder, clamp_mtimes, is_cluster_to_put_back, may_attack, show_preview
 from loadstone.workflow.declarations import Declarations
 from snakemake.io import is_flagged
 from snakemake_interface_logger_plugins.common import LogEvent
@@ -161,7 +161,7 @@ def preview_of(target):
 
     def preview(wildcards):
         if workflow.dryrun:
-            transfers.show_preview(target, named_targets(), DECLARED.config, logger.info, logger.error)
+            show_preview(target, named_targets(), DECLARED.config, logger.info, logger.error)
 
     return preview
 

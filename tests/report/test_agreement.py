@@ -18,7 +18,7 @@ from loadstone.analysis.scope import Settings
 from loadstone.config.comparisons import Comparison, Fit
 from loadstone.config.variants import Style
 from loadstone.percentiles import SHOWN_PERCENTILES
-from loadstone.report import chart_rows, query_page, rate_data, reported_section, run_findings, run_inspector
+from loadstone.report import chart_rows, query_page, rate_data, reported_section, run_findings
 from loadstone.report.figures import rows_of
 from loadstone.report.numbers import MILLISECONDS
 from loadstone.report.queries import querying
@@ -222,11 +222,11 @@ def test_figures_of_the_run_inspector(inspector, places) -> None:
 
 
 def test_distributions_of_the_run_inspector(inspector, places, project, monkeypatch) -> None:
-    monkeypatch.setattr(run_inspector, "POINTS", N)
+    monkeypatch.setattr(rate_data, "POINTS", N)
     pointed = _inspected(project)
     for place in places:
         run, own = inspector[place], of_run(*place)
-        assert run["cdf"] == [shown(own, share) for share in run_inspector.SHARES], place
+        assert run["cdf"] == [shown(own, share) for share in rate_data.SHARES], place
         assert sum(run["histogram"]["linear"]) + run["histogram"]["beyond"] == sum(run["histogram"]["log"]) == N
         if place[1] == "ab":  # which requests of a second came first is unknown
             assert sorted(pointed[place]["points"]["latency"]) == pytest.approx((np.sort(own) / 1e6).tolist())

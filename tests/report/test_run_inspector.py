@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from loadstone.analysis.run_requests import RunRequests
-from loadstone.report import run_inspector
+from loadstone.report import rate_data
 from loadstone.report.numbers import Unit
 
 NS = Unit("ns", "nanoseconds", 1)
@@ -26,11 +26,11 @@ def lognormal(size: int, seed: int, step: int = 1) -> np.ndarray:
 @pytest.mark.parametrize("step", [1, 1_000_000, 50_000_000])
 def test_a_histogram_counts_every_request_once_in_its_bin(seed, step) -> None:
     values = lognormal(3000, seed, step)
-    histogram = run_inspector.of_run(requests(values), step, NS)["histogram"]
+    histogram = rate_data.of_run(requests(values), step, NS)["histogram"]
     low, end, high = histogram["edges"]
     assert low == pytest.approx(values.min()) and high >= values.max() * (1 - 1e-6)
     linear, log = histogram["linear"], histogram["log"]
-    assert max(len(linear), len(log)) <= run_inspector.HISTOGRAM_BINS
+    assert max(len(linear), len(log)) <= rate_data.HISTOGRAM_BINS
     assert sum(log) == values.size == sum(linear) + histogram["beyond"]
     if step > 1:
         width = (end - low) / len(linear)
@@ -47,7 +47,7 @@ def test_a_histogram_counts_every_request_once_in_its_bin(seed, step) -> None:
 
 @pytest.mark.parametrize("latencies_ns", [[5], [0, 0, 0], [7] * 3000])
 def test_equal_latencies_have_histograms(latencies_ns) -> None:
-    histogram = run_inspector.of_run(requests(np.array(latencies_ns)), None, NS)["histogram"]
+    histogram = rate_data.of_run(requests(np.array(latencies_ns)), None, NS)["histogram"]
     assert sum(histogram["linear"]) == sum(histogram["log"]) == len(latencies_ns) and histogram["beyond"] == 0
 
 
@@ -57,8 +57,8 @@ def test_bins_of_a_long_run(gap) -> None:
     size = 6000
     seq = np.arange(size) + (np.arange(size) >= 2000) * gap
     values = lognormal(size, 3)
-    found = run_inspector.of_run(requests(values, seq, warm_up=100), None, NS)
-    assert "points" not in found and len(found["bins"]) <= run_inspector.SEQUENCE_BINS
+    found = rate_data.of_run(requests(values, seq, warm_up=100), None, NS)
+    assert "points" not in found and len(found["bins"]) <= rate_data.SEQUENCE_BINS
     counted = 0
     for first, last, failed, low, median, p99, high in found["bins"]:
         chosen = (seq >= max(first, 100)) & (seq <= last)
@@ -68,21 +68,21 @@ def test_bins_of_a_long_run(gap) -> None:
         assert [low, median, high] == pytest.approx([own.min(), np.median(own), own.max()], rel=1e-5)
         assert p99 is None, "it takes 1,000 requests"
     assert counted == size - 100
-    width = (size + gap - 100) / run_inspector.SEQUENCE_BINS
+    width = (size + gap - 100) / rate_data.SEQUENCE_BINS
     assert all(last - first <= width for first, last, *_ in found["bins"])
 
 
 def test_points_of_a_short_run() -> None:
     values = lognormal(500, 4)
-    found = run_inspector.of_run(requests(values, warm_up=50), None, NS)
+    found = rate_data.of_run(requests(values, warm_up=50), None, NS)
     assert "bins" not in found
     points = found["points"]
     assert (points["seq"], points["failed"]) == (50, list(range(50, 500, 7)))
     assert points["latency"] == pytest.approx(values[50:], rel=1e-5)
-    assert found["cdf"] == pytest.approx(np.quantile(values[50:], run_inspector.SHARES), rel=1e-5)
+    assert found["cdf"] == pytest.approx(np.quantile(values[50:], rate_data.SHARES), rel=1e-5)
     numbers = np.arange(500) * 2
-    assert run_inspector.of_run(requests(values, numbers), None, NS)["points"]["seq"] == numbers.tolist()
+    assert rate_data.of_run(requests(values, numbers), None, NS)["points"]["seq"] == numbers.tolist()
 
 
 def test_a_run_of_warm_ups_alone_has_nothing() -> None:
-    assert run_inspector.of_run(requests(lognormal(50, 5), warm_up=50), None, NS) == {}
+    assert rate_data.of_run(requests(lognormal(50, 5), warm_up=50), None, NS) == {}

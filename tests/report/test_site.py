@@ -14,7 +14,7 @@ import pytest
 from loadstone.archive import Campaign
 from loadstone.config.variants import Style
 from loadstone.percentiles import LATENCIES, SHOWN_PERCENTILES
-from loadstone.report import figures, numbers, rate_data, run_findings, run_inspector, site_layout
+from loadstone.report import figures, numbers, rate_data, run_findings, site_layout
 from loadstone.report.numbers import MILLISECONDS
 from loadstone.report.output import as_json
 from loadstone.report.queries import querying
@@ -247,7 +247,7 @@ def test_a_long_run_is_binned(tmp_path):
         styles = [Style("plain", "Direct", "#0072B2")]
         content = rate_data.gather(queries, [1000.0], MILLISECONDS, run_findings.gather(queries), styles)[1000.0]
     (run,) = content["runs"]
-    assert "points" not in run and len(run["bins"]) == run_inspector.SEQUENCE_BINS
+    assert "points" not in run and len(run["bins"]) == rate_data.SEQUENCE_BINS
     assert run["bins"][0][0] == 0 and run["bins"][-1][1] == 19_999
     firsts, lasts = np.array(run["bins"])[:, 0], np.array(run["bins"])[:, 1]
     assert (firsts[1:] == lasts[:-1] + 1).all()

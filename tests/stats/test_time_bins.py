@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from loadstone.stats.time_bins import _WIDTHS_NS, TimeBins, TimedRequests
+from loadstone.stats.latencies import _WIDTHS_NS, TimeBins, TimedRequests
 
 S = 10**9
 

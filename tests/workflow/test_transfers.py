@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from loadstone.errors import LoadstoneError
-from loadstone.workflow import transfers
+from loadstone.workflow import command
 
 
 def config(root: Path, **sections: object) -> dict[str, object]:
@@ -22,12 +22,12 @@ def config(root: Path, **sections: object) -> dict[str, object]:
 )
 def test_what_can_not_be_done_is_refused_before_the_first_job(tmp_path: Path, targets: set[str], refusal: str) -> None:
     with pytest.raises(LoadstoneError, match=refusal):
-        transfers.check(targets, config(tmp_path))
+        command.check_destination(targets, config(tmp_path))
 
 
 def test_other_commands_need_no_destination(tmp_path: Path) -> None:
-    transfers.check(set(), config(tmp_path))
-    transfers.check({"report", "figures"}, config(tmp_path))
+    command.check_destination(set(), config(tmp_path))
+    command.check_destination({"report", "figures"}, config(tmp_path))
 
 
 def test_a_preview_names_what_would_be_transferred_and_writes_nothing(tmp_path: Path) -> None:
@@ -35,7 +35,7 @@ def test_a_preview_names_what_would_be_transferred_and_writes_nothing(tmp_path: 
     (tmp_path / "reports/index.html").write_text("<footer>Made by Loadstone 1.</footer>")
     declared = config(tmp_path, publish={"to": "folder", "path": str(tmp_path / "www")})
     shown: list[str] = []
-    transfers.show_preview("publish", {"publish"}, declared, shown.append, pytest.fail)
+    command.show_preview("publish", {"publish"}, declared, shown.append, pytest.fail)
     assert shown[0].startswith("Would publish the site as it is now:") and "to transfer (" in shown[0]
     assert [path.name for path in tmp_path.iterdir()] == ["reports"]
 
@@ -43,5 +43,5 @@ def test_a_preview_names_what_would_be_transferred_and_writes_nothing(tmp_path: 
 def test_a_dry_run_of_what_would_be_refused_ends_with_an_error(tmp_path: Path) -> None:
     complaints: list[str] = []
     with pytest.raises(SystemExit) as ended:
-        transfers.show_preview("publish", {"publish"}, config(tmp_path), pytest.fail, complaints.append)
+        command.show_preview("publish", {"publish"}, config(tmp_path), pytest.fail, complaints.append)
     assert ended.value.code == 1 and "publish is missing in" in complaints[0]

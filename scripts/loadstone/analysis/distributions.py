@@ -17,7 +17,7 @@ from loadstone.analysis.run_requests import Pool, RunRequests, Source, key
 from loadstone.analysis.scope import grouped, joined
 from loadstone.percentiles import PERCENTILES, SHOWN_PERCENTILES
 from loadstone.stats import Latencies
-from loadstone.stats.time_bins import TimeBins, TimedRequests
+from loadstone.stats.latencies import TimeBins, TimedRequests
 
 POOLED = ("time_bins", "percentile_curves")
 

@@ -1,13 +1,14 @@
 """What a campaign page loads when a rate is chosen: latency over time per variant, and every run for the inspector.
 
-Aggregated to a bounded size, and written as columns to be small: at most 60 time bins per variant, and what
-`run_inspector` has of each run.
+Aggregated to a bounded size, and written as columns to be small: at most 60 time bins per variant and, per run, 108
+points of the distribution, 2,000 requests or 150 bins, and two histograms of 40 bins at most.
 """
 
 import hashlib
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
@@ -17,24 +18,31 @@ from numpy.typing import NDArray
 
 from loadstone import sql, stats
 from loadstone.analysis import by_key, distributions, run_requests
+from loadstone.analysis.run_requests import RunRequests
 from loadstone.archive.durable import sha256_of
 from loadstone.config.variants import Style
 from loadstone.percentiles import PERCENTILES, label
-from loadstone.report import chart_rows, numbers, resources_section, run_findings, run_inspector
+from loadstone.report import chart_rows, numbers, resources_section, run_findings
 from loadstone.report.numbers import Unit, rate_name
 from loadstone.report.output import as_json, ends_with, write_text
 from loadstone.report.queries import Queries, Row
 from loadstone.report.run_findings import RunFindings
-from loadstone.stats.time_bins import TimeBins, TimedRequests
+from loadstone.stats import Latencies
+from loadstone.stats.latencies import TimeBins, TimedRequests
 
 TIME_BINS = 60
 REQUESTS_PER_BIN = 20
+POINTS = 2000
+SEQUENCE_BINS = 150
+HISTOGRAM_BINS = 40
+# Hundredths, then finer steps in the tail.
+SHARES = [hundredth / 100 for hundredth in range(100)] + [0.992, 0.994, 0.996, 0.998, 0.999, 0.9995, 0.9999, 1.0]
 _REQUESTS = 1_000_000  # read at once: 75 MB; runs of a rate with more are read one by one
 
 # Figures of a run, and their names in the run inspector.
 _FIGURES = {"mean": "Mean", "min": "Minimum", **{name: label(name) for name in PERCENTILES}, "max": "Maximum"}
 _Part = tuple[str, TimedRequests]  # the requests of one phase of a run
-_MADE_BY = (distributions, run_requests, chart_rows, numbers, resources_section, run_findings, run_inspector)
+_MADE_BY = (distributions, run_requests, chart_rows, numbers, resources_section, run_findings)
 _QUERIES = (
     "measured_requests",
     "selected_runs",
@@ -122,7 +130,7 @@ def gather(
     at_once = sum(row["n_requests"] for row in figures.values()) <= _REQUESTS
     for series, requests in queries.requests(figures, at_once=at_once):
         row = figures[series]
-        inspected = run_inspector.of_run(requests, row["resolution_ns"], unit)
+        inspected = of_run(requests, row["resolution_ns"], unit)
         runs.append((row["rate"], _run(row, unit) | known[row["rate"]].get(_key(row), {}) | inspected))
         if not row["excluded"] and (found := distributions.timed_requests(row, requests)):
             timed[row["rate"]][row["variant"]] += _by_phase(found, requests.phase)
@@ -134,7 +142,7 @@ def gather(
                 "time": chart_rows.latency_over_time(over_time[rate], styles, unit),
                 "usage": chart_rows.resource_usage(_at(rate, usage), styles, "time"),
             },
-            "shares": run_inspector.SHARES,
+            "shares": SHARES,
             "figures": _FIGURES,
             "needs": {name: stats.requests_needed(share) for name, share in PERCENTILES.items()},
             "runs": [run for own, run in runs if own == rate],
@@ -200,3 +208,92 @@ def _is_lower_bound(row: Row, figure: str) -> bool:
 
 def _key(row: Row) -> tuple[str, str, int]:
     return row["variant"], row["variant_dir"], row["run"]
+
+
+# --- requests of one run ----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Measured:
+    seq: NDArray[np.int64]
+    latency_ns: NDArray[np.int64]
+    failed: NDArray[np.bool_]
+
+
+def of_run(requests: RunRequests, resolution_ns: int | None, unit: Unit) -> dict[str, Any]:
+    """The distribution (``cdf``), ``histogram``, and ``points`` or ``bins`` of measured requests; latencies in `unit`.
+
+    Nothing without a measured request.
+    """
+    chosen = requests.measured
+    if not chosen.any():
+        return {}
+    measured = _Measured(requests.seq[chosen], requests.latency_ns[chosen], requests.failed[chosen])
+    latencies = Latencies.pooled([(measured.latency_ns, requests.timed_out[chosen])])
+    sequence = {"bins": _bins(measured, unit)} if latencies.size > POINTS else {"points": _points(measured, unit)}
+    return {
+        "cdf": [unit.of(latency) for latency in latencies.quantiles(SHARES)],
+        "histogram": _histogram(latencies, resolution_ns, unit),
+        **sequence,
+    }
+
+
+def _points(measured: _Measured, unit: Unit) -> dict[str, Any]:
+    """Every request in order; of numbers that follow each other, as they nearly always do, only the first."""
+    numbers = measured.seq.tolist()
+    consecutive = numbers == list(range(numbers[0], numbers[0] + len(numbers)))
+    return {
+        "seq": numbers[0] if consecutive else numbers,
+        "latency": [unit.of(latency) for latency in measured.latency_ns.tolist()],
+        "failed": measured.seq[measured.failed].tolist(),
+    }
+
+
+def _bins(measured: _Measured, unit: Unit) -> list[list[Any]]:
+    """Bins of consecutive requests: first and last number, failed ones, and min, median, p99 (None: too few), max."""
+    seq = measured.seq
+    numbers = (seq - seq[0]) * SEQUENCE_BINS // (seq[-1] - seq[0] + 1)
+    found = []
+    for part in np.split(np.arange(seq.size), np.flatnonzero(np.diff(numbers)) + 1):
+        latencies = Latencies.pooled([(measured.latency_ns[part], np.zeros(part.size, bool))])
+        low, median, p99, high = latencies.quantiles([0, 0.5, PERCENTILES["p99"], 1])
+        shown = [low, median, p99 if stats.estimable(part.size, PERCENTILES["p99"]) else None, high]
+        found.append([int(seq[part[0]]), int(seq[part[-1]]), int(measured.failed[part].sum()), *map(unit.of, shown)])
+    return found
+
+
+def _histogram(latencies: Latencies, resolution_ns: int | None, unit: Unit) -> dict[str, Any]:
+    """Two histograms with at most `HISTOGRAM_BINS` bins: half-open, but the last one includes its upper edge.
+
+    ``linear`` has equal widths from the minimum to the 99th percentile; ``beyond`` counts slower requests, which would
+    flatten the rest. ``log`` has equal ratios from the minimum to the maximum. With a coarse resolution, no bin is
+    narrower than its step: widths of linear bins are multiples of it, and they end with the bin that has the 99th
+    percentile.
+    """
+    latencies = replace(latencies, ordered_ns=np.maximum(latencies.ordered_ns, 1))
+    values, (p99_ns,) = latencies.ordered_ns.astype(np.float64), latencies.quantiles([PERCENTILES["p99"]])
+    low, step = float(values[0]), resolution_ns if resolution_ns and resolution_ns > 1 else None
+    high = max(float(values[-1]), low + (step or 1))
+    linear_bins = log_bins = HISTOGRAM_BINS
+    if step:
+        steps = np.floor((p99_ns - low) / step) + 1
+        width = np.ceil(steps / HISTOGRAM_BINS)
+        linear_bins = int(np.ceil(steps / width))
+        end = low + linear_bins * width * step
+        log_bins = int(np.clip(np.floor(np.log(high / low) / np.log(1 + step / low) + 1e-9), 1, HISTOGRAM_BINS))
+    else:
+        end = max(p99_ns, low + 1)
+    within = values[(values < end) if step else (values <= end)]
+    linear = np.floor((within - low) / (end - low) * linear_bins + 1e-9)
+    log = np.floor(np.log(values / low) / np.log(high / low) * log_bins)
+    return {
+        "edges": [unit.of(edge) for edge in (low, end, high)],
+        "beyond": values.size - within.size,
+        "linear": _counts(linear, linear_bins),
+        "log": _counts(log, log_bins),
+    }
+
+
+def _counts(numbers: NDArray[np.float64], bins: int) -> Sequence[int]:
+    found: list[int] = np.bincount(np.minimum(numbers.astype(np.int64), bins - 1), minlength=bins).tolist()
+    return found

@@ -4,7 +4,7 @@
 -- requests that timed out are lower bounds. A pool has the runs of a cell or, maybe of several campaigns, of a row of
 -- comparisons.
 -- ok_* are of those with code 200 (gRPC: 0, WebSocket: 101). Standard deviations have ddof 0. Percentiles are of
--- stats/percentiles.py.
+-- stats/latencies.py.
 -- Fractions are failed / all requests per run, then mean and standard deviation over runs; a run without a class of
 -- errors counts as 0. Requests whose code the tool does not report are in no fraction, since their outcome is unknown.
 -- Sums over runs are in a fixed order, so that the same data give the same figures to the last digit.

@@ -1,7 +1,7 @@
 -- One row per run (of measured_requests.sql, in $files), excluded or not: the figures of the measured requests of its
 -- main stream. Pages and other queries read a run's figures from table run_figures, which has these.
 --
--- Percentiles interpolate linearly between order statistics, as in stats/percentiles.py; latencies_ns are those at $shares.
+-- Percentiles interpolate linearly between order statistics, as in stats/latencies.py; latencies_ns are those at $shares.
 -- known:             the number of requests that took less than any that timed out; latencies from there on are lower
 --                    bounds
 -- success:           the share of successful requests among those with a code; failed_share is the rest

@@ -12,7 +12,7 @@ from loadstone.stats.bootstrap import (
     standard_error,
     t_factor,
 )
-from loadstone.stats.percentiles import Latencies, estimable, is_lower_bound, requests_needed
+from loadstone.stats.latencies import Latencies, estimable, is_lower_bound, requests_needed
 
 __all__ = [
     "CODE",

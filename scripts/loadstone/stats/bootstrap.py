@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from loadstone.percentiles import ERRORS, MEAN, THROUGHPUT
-from loadstone.stats.percentiles import Latencies, estimable
+from loadstone.stats.latencies import Latencies, estimable
 
 Interval = tuple[float, float]
 Floats = NDArray[np.float64]

@@ -1,4 +1,4 @@
-"""One command of Snakemake in this folder, from before its first job until after its last.
+"""One command of Snakemake in this folder: from before its first job until after its last, and its dry run.
 
 In: `Declarations`, and the targets that the user named. Out: the folder's lock, the cluster's keeper, the progress
 page. Nothing here depends on Snakemake: rules/common.smk converts a LoadstoneError.
@@ -24,10 +24,10 @@ from loadstone.config import GATE_FILE, GATE_REPORTS
 from loadstone.config import target as declared_target
 from loadstone.errors import LoadstoneError, printable
 from loadstone.process import Detached, note_signals
+from loadstone.publish.site.publish import configured_destination
 from loadstone.report import progress_page
 from loadstone.report.progress_page import ProgressPage
 from loadstone.text import counted
-from loadstone.workflow import transfers
 from loadstone.workflow.declarations import JOURNAL, Declarations
 
 _LOCK = Path(".snakemake/loadstone.archive.locks")
@@ -38,6 +38,14 @@ _RESTORED = {
     "local": "The processes of the target have ended. ",
     "kubernetes": "The cluster was restored. ",
     "external": "The target was cleaned up. ",
+}
+# Commands whose dry run shows what they would do.
+_PREVIEWED = {
+    "extend": "Would extend the newest complete campaign:",
+    "import": "Would import into the archive:",
+    "publish": "Would publish the site as it is now:",
+    "push": "Would push the archive as it is now:",
+    "pull": "Would pull the archive as it is now:",
 }
 _SIGNALS: dict[int, str] = {signal.SIGINT: "was interrupted", signal.SIGTERM: "was terminated (SIGTERM)"}
 
@@ -123,7 +131,7 @@ class Command:
         Unlike Snakemake's own lock, this one ends with its holder.
         """
         if not self._touch:
-            transfers.check(self._targets, self._config)
+            check_destination(self._targets, self._config)
         if not self.is_read_only:
             hold("snakemake", _LOCK)
         self._open_session()
@@ -254,3 +262,66 @@ class Command:
         except LoadstoneError as error:
             text = f"{text}\n{error}"
         raise LoadstoneError(text)
+
+
+# --- dry runs of transfers --------------------------------------------------------------------------------------------
+
+
+def check_destination(targets: Set[str], config: Mapping[str, Any]) -> None:
+    """Before the first job of publish, push or pull. Raises LoadstoneError when the destination can't be used."""
+    if "pull" in targets and targets != {"pull"}:
+        # They were planned before the transfer, and might collect runs that are pulled.
+        raise LoadstoneError("`pull` is a command of its own: give other targets after it")
+    if "publish" in targets:
+        configured_destination(config.get("publish"))
+    if targets & {"push", "pull"}:
+        from loadstone.publish import s3  # noqa: PLC0415 - most commands need no bucket
+
+        with s3.opened(config.get("storage")) as bucket:
+            bucket.listing(s3.PUSHING)
+
+
+def preview(target: str, config: Mapping[str, Any]) -> list[str]:
+    """The lines of a preview: what a command would do now. Reads archive, site and destination only.
+
+    Raises LoadstoneError.
+    """
+    archive, tables, reports = (Path(config[name]) for name in ("archive", "tables", "reports"))
+    # These modules take longer to load than most commands.
+    if target == "extend":
+        from loadstone.collect import extend  # noqa: PLC0415
+
+        return extend.preview(config)
+    if target == "import":
+        from loadstone.importing import plan  # noqa: PLC0415
+
+        return plan.make(archive).lines()
+    if target == "publish":
+        from loadstone.publish.site import publish  # noqa: PLC0415
+
+        to = configured_destination(config.get("publish"))
+        return publish.preview(reports, to, keep=config["publish"].get("keep"))
+    from loadstone.publish.bucket import transfer  # noqa: PLC0415
+
+    return transfer.preview(target, archive, tables, config.get("storage"))
+
+
+def show_preview(
+    target: str,
+    targets: Set[str],
+    config: Mapping[str, Any],
+    log: Callable[[str], None],
+    complain: Callable[[str], None],
+) -> None:
+    """Show the preview of a command in a dry run; end the program with exit code 1 when it would be refused.
+
+    The one place where a function of a rule shows something or ends the program: in a dry run Snakemake calls no hooks
+    and runs no job, while it reads the Snakefile it does not know yet that the run is dry, and it shows an exception of
+    a function of a rule as a traceback.
+    """
+    try:
+        check_destination(targets, config)
+        log("\n".join(map(printable, [_PREVIEWED[target], *preview(target, config)])))
+    except LoadstoneError as error:
+        complain(printable(str(error)))
+        raise SystemExit(1) from None
