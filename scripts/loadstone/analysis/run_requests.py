@@ -29,7 +29,7 @@ from loadstone.tables import database, layout
 
 _KEY = ("app", "host", "timestamp", "variant", "rate", "run", "variant_dir")
 _CELL = ("host", "timestamp", "rate", "variant_dir")  # columns that requests are selected by, with the run
-_POSITIONS = ("series", "pool", "chart")
+_POSITIONS = ("series", "pool")
 _SELECTED = pa.schema(
     [
         *((name, pa.int32()) for name in _POSITIONS),
@@ -240,14 +240,9 @@ class Source:
         `pools` and their `files` are what `of_pools` selected.
         """
         places = positions(pools)
-        for series, found in read(
-            self.connection,
-            files,
-            range(len(places)),
-            at_once=sum((self.tables / file).stat().st_size for pool in pools for file in pool.files) <= _LARGE,
-            stream=stream,
-            with_excluded=with_excluded,
-        ):
+        is_large = sum((self.tables / file).stat().st_size for pool in pools for file in pool.files) > _LARGE
+        parts = [[series] for series in range(len(places))] if is_large else [None]
+        for series, found in read(self.connection, files, parts, stream=stream, with_excluded=with_excluded):
             yield *places[series], found
 
     def of_runs(
@@ -314,19 +309,19 @@ def _n_requests(file: Path) -> int:
 def read(
     connection: duckdb.DuckDBPyConnection,
     files: list[str],
-    series: Iterable[int],
+    parts: Iterable[Sequence[int] | None],
     *,
-    at_once: bool = True,
     stream: str = MAIN_STREAM,
     with_excluded: bool = False,
     every_phase: bool = False,
 ) -> Iterator[tuple[int, RunRequests]]:
-    """The requests of each of the selected runs `series` that has any, in their order; read run by run or `at_once`."""
+    """The requests of each selected run that has any, in the order of their ``series``.
+
+    Each of `parts`, runs by their ``series`` (None: all), is read at once.
+    """
     values = {"files": files, "stream": stream, "with_excluded": with_excluded, "every_phase": every_phase}
-    for numbers in [list(series)] if at_once else [[number] for number in series]:
-        columns: dict[str, Any] = connection.execute(
-            sql.load("run_requests"), values | {"series": numbers}
-        ).fetchnumpy()
+    for part in parts:
+        columns: dict[str, Any] = connection.execute(sql.load("run_requests"), values | {"series": part}).fetchnumpy()
         found = columns.pop("series")
         edges = np.flatnonzero(np.diff(found, prepend=-1, append=-1))
         for low, high in pairwise(edges.tolist()):
@@ -343,7 +338,7 @@ def select(connection: duckdb.DuckDBPyConnection, pools: Sequence[Pool]) -> None
     columns is not excluded, and its clock was not set back.
     """
     usual = {"clock_set_back_s": None, "excluded": False}
-    runs = [usual | run | {"pool": n, "chart": n} for n, pool in enumerate(pools) for run in pool.runs]
+    runs = [usual | run | {"pool": n} for n, pool in enumerate(pools) for run in pool.runs]
     rows = [run | {"series": n} for n, run in enumerate(runs)]
     columns = {name: [row[name] for row in rows] for name in _SELECTED.names}
     connection.register("selected_runs", pa.table(columns, schema=_SELECTED))

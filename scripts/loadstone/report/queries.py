@@ -1,6 +1,6 @@
 """The report's queries to the tables: each is one file under ``sql/page_*.sql``, its values bound as parameters."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -84,16 +84,14 @@ class Queries:
         """The same for a query over requests (``$files``); none where the campaigns have none."""
         return self.rows(name, files=self._requests_files, **values) if self._requests_files else []
 
-    def requests(self, series: Collection[int], *, at_once: bool) -> Iterator[tuple[int, RunRequests]]:
-        """The requests of all phases of each run of ``selected_runs.sql`` in `series` that has any, excluded or not.
+    def requests(self, parts: Iterable[Sequence[int]]) -> Iterator[tuple[int, RunRequests]]:
+        """The requests of all phases of each run that has any, excluded or not.
 
-        They are read run by run, or `at_once`.
+        Each of `parts`, runs by their ``series`` in ``selected_runs.sql``, is read at once.
         """
-        if not (self._requests_files and series):
+        if not self._requests_files:
             return iter(())
-        return run_requests.read(
-            self.connection, self._requests_files, series, at_once=at_once, with_excluded=True, every_phase=True
-        )
+        return run_requests.read(self.connection, self._requests_files, parts, with_excluded=True, every_phase=True)
 
 
 def run_key(row: Row) -> tuple[Any, ...]:

@@ -127,8 +127,9 @@ def gather(
     timed: dict[float, dict[str, list[_Part]]] = {rate: defaultdict(list) for rate in rates}
     known = {rate: run_findings.of_rate(findings, rate, unit) for rate in rates}
     figures = {row["series"]: row for row in queries.rows("page_run_numbers", rates=rates)}
-    at_once = sum(row["n_requests"] for row in figures.values()) <= _REQUESTS
-    for series, requests in queries.requests(figures, at_once=at_once):
+    is_large = sum(row["n_requests"] for row in figures.values()) > _REQUESTS
+    parts = [[series] for series in figures] if is_large else [list(figures)]
+    for series, requests in queries.requests(parts):
         row = figures[series]
         inspected = of_run(requests, row["resolution_ns"], unit)
         runs.append((row["rate"], _run(row, unit) | known[row["rate"]].get(_key(row), {}) | inspected))
