@@ -109,6 +109,7 @@ INVARIANTS = (
     "workflow/test_external_killed",
     "scheduler/test_slurm",
     "reproduction/test_groups",
+    "reproduction/test_earlier_edition",
 )
 
 

@@ -27,7 +27,10 @@ KEYS = {
 }
 # Sentences may be worded anew; what they rest on is in other columns.
 TEXTS = {"why", "note", "warning", "problem", "problems", "exclusion_reason"}
-RENAMED_VALUES = {"cannot tell": "inconclusive"}
+RENAMED_VALUES = {
+    "cannot tell": "inconclusive",
+    "open load by paced, 1 replica": "open load by vegeta (paced), 1 replica",
+}
 # Two runs of a variant decide nothing any more, so the other figures of their page are corrected for fewer tests.
 DECIDED = {"n_compared", "p_adjusted", "p_equivalent_adjusted", "verdict", "runs_needed"}
 
