@@ -14,6 +14,7 @@ from loadstone.analysis.comparison import compare
 from loadstone.analysis.scope import Settings
 from loadstone.config.comparisons import Comparison
 from loadstone.errors import LoadstoneError
+from loadstone.report.queries import querying
 from support import rawfiles
 from support.rawfiles import TIMESTAMP, write_cell
 
@@ -155,3 +156,25 @@ def test_a_machine_without_memory_is_not_a_damaged_table(project, monkeypatch) -
     monkeypatch.setattr(replicates, "replicate", full)
     with pytest.raises(duckdb.OutOfMemoryException):
         project.make()
+
+
+def test_means_of_long_latencies_are_exact(project) -> None:
+    """Their sum is beyond 2^53 ns."""
+    random = np.random.default_rng(8)
+    runs = [random.integers(10**14, 9 * 10**14, 1300) for _ in range(2)]
+    write_cell(project.archive, {f"{n}.results.csv": as_csv(own.tolist()) for n, own in enumerate(runs, 1)}, **ONE_RUN)
+    project.make()
+    row = project.row("SELECT mean_ns, ok_mean_ns, run_mean_ns FROM cells_all")
+    pooled = np.concatenate(runs).tolist()
+    assert row["mean_ns"] == row["ok_mean_ns"] == sum(pooled) / len(pooled)
+    assert row["run_mean_ns"] == pytest.approx(sum(sum(own.tolist()) / own.size for own in runs) / 2, rel=1e-15)
+
+
+def test_runs_of_the_same_number_in_two_folders_are_not_in_the_run_inspector(project) -> None:
+    for rate, least_ns in (("100", 1_000_000), ("100.0", 9_000_000)):
+        runs = (1, 2) if rate == "100" else (1,)
+        files = {f"{run}.results.json": rawfiles.lines([least_ns + n for n in range(100)]) for run in runs}
+        write_cell(project.archive, files, rate=rate, **ONE_RUN)
+    project.make()
+    with querying(project.tables, None) as queries:
+        assert [row["run"] for row in queries.rows("page_run_numbers", rates=[100.0])] == [2]

@@ -322,8 +322,8 @@ MUTANTS = {
         ),
         Mutant(
             "failures are a share of the requests whose outcome is known, per run",
-            "/ nullif(sum(n_told), 0) AS error_fraction\n",
-            "/ sum(n) / 2 AS error_fraction\n",
+            "n_failed / nullif(n_told, 0) AS error_fraction\n",
+            "n_failed / n / 2 AS error_fraction\n",
             ("analysis/test_campaign.py::test_every_figure_equals_numpy",),
         ),
         Mutant(

@@ -72,6 +72,13 @@ def test_bins_of_a_long_run(gap) -> None:
     assert all(last - first <= width for first, last, *_ in found["bins"])
 
 
+def test_huge_numbers_of_requests_are_no_reason_for_more_bins() -> None:
+    seq = np.arange(3000) * 2**50
+    found = rate_data.of_run(requests(lognormal(3000, 6), seq), None, NS)
+    assert len(found["bins"]) == rate_data.SEQUENCE_BINS
+    assert [each[0] for each in found["bins"]] == seq[::20].tolist()
+
+
 def test_points_of_a_short_run() -> None:
     values = lognormal(500, 4)
     found = rate_data.of_run(requests(values, warm_up=50), None, NS)

@@ -287,3 +287,8 @@ def test_where_nothing_is_told_each_request_is_a_block(values):
 def test_a_drift_takes_long_blocks():
     values = np.linspace(0, 1, 900) + 0.01 * np.random.default_rng(2).normal(size=900)
     assert block_length(values) > 50
+
+
+def test_equal_latencies_that_are_too_large_for_whole_numbers_of_double_precision():
+    found = stats.replicate([sample(np.full(100, 2**54))] * 3, PERCENTILES, 0, 1)
+    assert found.values["p50"] == 2**54 and np.allclose(found.draws["p50"], 2**54)

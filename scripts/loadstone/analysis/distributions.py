@@ -34,9 +34,9 @@ SHARES = sorted({*_CURVE, *PERCENTILES.values()})
 # Of a single run: those that tools report, too.
 RUN_PERCENTILES = PERCENTILES | {"p75": 0.75}
 
-_Latencies = tuple[NDArray[np.int64], NDArray[np.bool_]]  # of a run, and which requests timed out
+_RunLatencies = tuple[NDArray[np.int64], NDArray[np.bool_]]  # of a run, and which requests timed out
 
-_CODE = sql.load("run_requests"), stats.CODE, Path(__file__).read_text("utf-8")
+_CODE = sql.load("run_requests"), stats.CODE, Path(__file__).read_text("utf-8"), PERCENTILES, list(SHOWN_PERCENTILES)
 
 
 def of_runs(source: Source, facts: Sequence[Row]) -> list[Row]:
@@ -69,7 +69,7 @@ def of_pools(source: Source, comparison: str | None, pools: Sequence[Pool]) -> l
     """Rows of the `POOLED` tables for each pool; its runs are of one variant at one rate, measured in one way."""
 
     def compute(chosen: Sequence[Pool], files: list[str]) -> Iterator[tuple[int, Row]]:
-        of_pools: dict[int, list[tuple[_Latencies, TimedRequests | None]]] = defaultdict(list)
+        of_pools: dict[int, list[tuple[_RunLatencies, TimedRequests | None]]] = defaultdict(list)
         for number, run, requests in source.requests(chosen, files):
             timed = timed_requests(chosen[number].runs[run], requests)
             of_run = (timed.latencies_ns, timed.timed_out) if timed else (requests.latency_ns, requests.timed_out)
@@ -105,7 +105,7 @@ def timed_requests(run: Row, requests: RunRequests) -> TimedRequests | None:
     return TimedRequests(since_ns, requests.latency_ns, requests.timed_out)
 
 
-def _pooled_curve(runs: Sequence[_Latencies]) -> Row:
+def _pooled_curve(runs: Sequence[_RunLatencies]) -> Row:
     pooled = Latencies.pooled(runs)
     return {"n_runs": len(runs)} | _curve(_counts(pooled) | {"latencies_ns": pooled.quantiles(SHARES)})
 

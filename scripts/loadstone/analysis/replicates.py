@@ -79,19 +79,23 @@ def cells(
 
 
 def _latencies(sampled: Sequence[Sample], ok: Sequence[NDArray[np.bool_]]) -> Row:
-    """Percentiles of the pooled requests and of those that `ok` marks by run, which are lower bounds, and timeouts."""
+    """Mean and percentiles of the pooled requests and of those that `ok` marks by run, their lower bounds, timeouts."""
     pooled = Latencies.pooled((sample.latencies_ns, sample.censored) for sample in sampled)
     row = {
         f"{name}_ns": value for name, value in zip(PERCENTILES, pooled.quantiles([*PERCENTILES.values()]), strict=True)
     }
     row |= {f"{name}_censored": is_lower for name, is_lower in pooled.censoring(PERCENTILES).items()}
     row |= {f"{name}_estimable": stats.estimable(pooled.size, share) for name, share in PERCENTILES.items()}
-    row["n_timeouts"] = pooled.n_timeouts
+    row |= {"n_timeouts": pooled.n_timeouts, "mean_ns": pooled.mean()}
     del pooled  # of many requests it is large
     parts = zip(sampled, ok, strict=True)
     shown = Latencies.pooled((sample.latencies_ns[of_run], sample.censored[of_run]) for sample, of_run in parts)
     values = shown.quantiles([*SHOWN_PERCENTILES.values()]) or repeat(None)
-    return row | {f"ok_{name}_ns": value for name, value in zip(SHOWN_PERCENTILES, values, strict=False)}
+    return (
+        row
+        | {"ok_mean_ns": shown.mean() if shown.size else None}
+        | {f"ok_{name}_ns": value for name, value in zip(SHOWN_PERCENTILES, values, strict=False)}
+    )
 
 
 def _sample(run: Row, requests: RunRequests) -> Sample:

@@ -128,9 +128,10 @@ def _decoded(row: Row) -> Row:
 class RunRequests:
     """The measured requests of one stream of a run, ordered by number; all arrays have their number as length.
 
-    `sent_ns` are nanoseconds since 1970, or since the start of the run if the tool records no time of day; None if it
-    records neither. `latency_ns` of requests that timed out are lower bounds. `outcome` has the bits of
-    ``sql/run_requests.sql``; `phase` has names only where requests of every phase were read.
+    Or those of every phase, if they were asked for: then `phase` has the name of each one's phase. `sent_ns` are
+    nanoseconds since 1970, or since the start of the run if the tool records no time of day; None if any request has
+    neither. `latency_ns` of requests that timed out are lower bounds. `outcome` has the bits of
+    ``sql/run_requests.sql``.
     """
 
     seq: NDArray[np.int64]
@@ -197,13 +198,9 @@ class Source:
             select(self.connection, chosen)
             files = sorted({layout.pattern(self.tables / file) for pool in chosen for file in pool.files})
             found = defaultdict(list)
-            try:
+            with database.reading([self.tables / file for pool in chosen for file in pool.files]):
                 for position, row in compute(chosen, files):
                     found[position].append(row)
-            except (duckdb.OutOfMemoryException, duckdb.InterruptException):
-                raise  # the tables are sound
-            except database.UNREADABLE as error:
-                raise database.damaged(error, [self.tables / file for pool in chosen for file in pool.files]) from None
             for position, n in enumerate(batch):
                 self.cache[keys[n]] = found[position]
         return [self.cache[key] for key in keys]

@@ -12,6 +12,7 @@ from loadstone import sql
 from loadstone.analysis import run_requests
 from loadstone.analysis.run_requests import RunRequests
 from loadstone.archive import Campaign
+from loadstone.tables import database
 from loadstone.tables.database import connect, table_files
 
 Row = dict[str, Any]
@@ -89,9 +90,10 @@ class Queries:
 
         Each of `parts`, runs by their ``series`` in ``selected_runs.sql``, is read at once.
         """
-        if not self._requests_files:
-            return iter(())
-        return run_requests.read(self.connection, self._requests_files, parts, with_excluded=True, every_phase=True)
+        files = self._requests_files
+        with database.reading([Path(file) for file in files]):
+            if files:
+                yield from run_requests.read(self.connection, files, parts, with_excluded=True, every_phase=True)
 
 
 def run_key(row: Row) -> tuple[Any, ...]:

@@ -37,7 +37,7 @@ SEQUENCE_BINS = 150
 HISTOGRAM_BINS = 40
 # Hundredths, then finer steps in the tail.
 SHARES = [hundredth / 100 for hundredth in range(100)] + [0.992, 0.994, 0.996, 0.998, 0.999, 0.9995, 0.9999, 1.0]
-_REQUESTS = 1_000_000  # read at once: 75 MB; runs of a rate with more are read one by one
+_REQUESTS = 1_000_000  # read at once: 220 MB; runs of a rate with more are read one by one
 
 # Figures of a run, and their names in the run inspector.
 _FIGURES = {"mean": "Mean", "min": "Minimum", **{name: label(name) for name in PERCENTILES}, "max": "Maximum"}
@@ -163,7 +163,7 @@ def _over_time(variants: Mapping[str, Sequence[_Part]]) -> list[Row]:
     parts = [[run for _, run in parts] for parts in variants.values()]
     bins, rows = TimeBins.for_variants(parts, TIME_BINS, REQUESTS_PER_BIN), []
     for variant, of_variant in variants.items():
-        for phase, of_phase in by_key(of_variant, itemgetter(0)).items():
+        for phase, of_phase in sorted(by_key(of_variant, itemgetter(0)).items()):
             for number, _, latencies in bins.latencies(run for _, run in of_phase):
                 from_s, to_s = bins.extent_s(number)
                 rows.append(
@@ -253,7 +253,9 @@ def _points(measured: _Measured, unit: Unit) -> dict[str, Any]:
 def _bins(measured: _Measured, unit: Unit) -> list[list[Any]]:
     """Bins of consecutive requests: first and last number, failed ones, and min, median, p99 (None: too few), max."""
     seq = measured.seq
-    numbers = (seq - seq[0]) * SEQUENCE_BINS // (seq[-1] - seq[0] + 1)
+    first, last = int(seq[0]), int(seq[-1])
+    numbers = np.floor((seq.astype(np.float64) - first) * SEQUENCE_BINS / (last - first + 1))
+    numbers = np.minimum(numbers, SEQUENCE_BINS - 1)  # huge numbers are rounded
     found = []
     for part in np.split(np.arange(seq.size), np.flatnonzero(np.diff(numbers)) + 1):
         latencies = Latencies.pooled([(measured.latency_ns[part], np.zeros(part.size, bool))])
@@ -286,7 +288,7 @@ def _histogram(latencies: Latencies, resolution_ns: int | None, unit: Unit) -> d
         end = max(p99_ns, low + 1)
     within = values[(values < end) if step else (values <= end)]
     linear = np.floor((within - low) / (end - low) * linear_bins + 1e-9)
-    log = np.floor(np.log(values / low) / np.log(high / low) * log_bins)
+    log = np.floor(np.log(values / low) / np.log(high / low) * log_bins + 1e-9)
     return {
         "edges": [unit.of(edge) for edge in (low, end, high)],
         "beyond": values.size - within.size,

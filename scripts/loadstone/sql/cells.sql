@@ -3,22 +3,35 @@
 -- Requests are those of measured_requests.sql, in $files, limited to $stream if it is not null. Figures affected by
 -- requests that timed out are lower bounds. A pool has the runs of a cell or, maybe of several campaigns, of a row of
 -- comparisons.
--- ok_* are of those with code 200 (gRPC: 0, WebSocket: 101). Standard deviations have ddof 0. Percentiles are of
--- stats/latencies.py.
+-- ok_* are of those with code 200 (gRPC: 0, WebSocket: 101). Standard deviations have ddof 0. Means and percentiles of
+-- all requests of a pool are of stats/latencies.py.
 -- Fractions are failed / all requests per run, then mean and standard deviation over runs; a run without a class of
 -- errors counts as 0. Requests whose code the tool does not report are in no fraction, since their outcome is unknown.
 -- Sums over runs are in a fixed order, so that the same data give the same figures to the last digit.
-WITH per_run AS (
+WITH run_sums AS (
+    SELECT
+        pool, stream, series,
+        sum(n_told) AS n_told,
+        sum(n) AS n,
+        sum(total_ns) AS total_ns,
+        sum(n) FILTER (WHERE is_ok) AS ok_n,
+        sum(total_ns) FILTER (WHERE is_ok) AS ok_total_ns,
+        coalesce(sum(n) FILTER (WHERE error_class IS NOT NULL), 0) AS n_failed
+    FROM counted_requests
+    GROUP BY pool, stream, series
+),
+
+-- Sums of more than 2^53 ns (104 days) are no DOUBLE: whole nanoseconds are divided first.
+per_run AS (
     SELECT
         pool,
         stream,
         series,
-        nullif(sum(n_told), 0) AS n_told,
-        sum(total_ns)::DOUBLE / sum(n) AS mean_ns,
-        (sum(total_ns) FILTER (WHERE is_ok))::DOUBLE / sum(n) FILTER (WHERE is_ok) AS ok_mean_ns,
-        coalesce(sum(n) FILTER (WHERE error_class IS NOT NULL), 0) / nullif(sum(n_told), 0) AS error_fraction
-    FROM counted_requests
-    GROUP BY pool, stream, series
+        nullif(n_told, 0) AS n_told,
+        total_ns // n + (total_ns % n) / n AS mean_ns,
+        ok_total_ns // ok_n + (ok_total_ns % ok_n) / ok_n AS ok_mean_ns,
+        n_failed / nullif(n_told, 0) AS error_fraction
+    FROM run_sums
 ),
 
 over_runs AS (
@@ -85,9 +98,7 @@ pooled AS (
         pool,
         stream,
         sum(n)::BIGINT AS n_requests,
-        sum(total_ns)::DOUBLE / sum(n) AS mean_ns,
-        coalesce(sum(n) FILTER (WHERE is_ok), 0)::BIGINT AS ok_n_requests,
-        (sum(total_ns) FILTER (WHERE is_ok))::DOUBLE / sum(n) FILTER (WHERE is_ok) AS ok_mean_ns
+        coalesce(sum(n) FILTER (WHERE is_ok), 0)::BIGINT AS ok_n_requests
     FROM counted_requests
     GROUP BY pool, stream
 ),
@@ -131,12 +142,10 @@ SELECT
     stream,
     n_runs,
     n_requests,
-    mean_ns,
     std_ns,
     run_mean_ns,
     run_std_ns,
     ok_n_requests,
-    ok_mean_ns,
     ok_std_ns,
     ok_run_mean_ns,
     ok_run_std_ns,

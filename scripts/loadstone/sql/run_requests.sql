@@ -1,6 +1,6 @@
 -- One row per measured request (of measured_requests.sql, in $files) of stream $stream of the runs $series (null: of all
--- that are selected), ordered by run and by number. $with_excluded: of excluded runs too. $every_phase: of all phases,
--- which `phase` names.
+-- that are selected), ordered by run and by number. $with_excluded: of excluded runs too. $every_phase: requests of all
+-- phases, which `phase` names.
 --
 -- outcome: 1 (has a code) + 2 (failed) + 4 (timed out) + 8 (answered as asked) + 16 (of the measured phase)
 SELECT

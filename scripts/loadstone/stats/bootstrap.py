@@ -228,7 +228,8 @@ def _bin_edges(pooled: NDArray[np.int64], last_ns: float) -> Floats:
     tail = 1 - np.geomspace(0.1, 1e-5, 240)
     found = np.unique(_quantiles_in_place(pooled, np.concatenate([np.linspace(0, 0.9, 260), tail, [1.0]])))
     found = np.union1d(found, [last_ns]) if last_ns > found[0] else found
-    return np.concatenate([[found[0] - 1], found])
+    below = min(found[0] - 1, np.nextafter(found[0], -np.inf))
+    return np.concatenate([[below], found])
 
 
 def _quantiles_in_place(values: NDArray[np.int64], shares: Sequence[float] | Floats) -> Floats:

@@ -1,8 +1,8 @@
 """DuckDB over the tables: a connection with one view per table, and the database file that holds the same views."""
 
 import os
-from collections.abc import Collection, Sequence
-from contextlib import chdir
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import chdir, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -69,6 +69,17 @@ def damaged(error: Exception, files: Sequence[Path] = ()) -> LoadstoneError:
     return LoadstoneError(
         f"a table cannot be read: {text}. Remove {which}; the next command creates it again from the archive"
     )
+
+
+@contextmanager
+def reading(files: Sequence[Path]) -> Iterator[None]:
+    """Raises LoadstoneError (see `damaged`) where a query over these files can't read one of them."""
+    try:
+        yield
+    except (duckdb.OutOfMemoryException, duckdb.InterruptException):
+        raise  # the tables are sound
+    except UNREADABLE as error:
+        raise damaged(error, files) from None
 
 
 def open_memory() -> duckdb.DuckDBPyConnection:
