@@ -24,7 +24,14 @@ from loadstone.tables import ANALYSED, COMPARED
 from loadstone.tables import VERSION as TABLES_VERSION
 from loadstone.tables.layout import database_of
 from loadstone.workflow import markers
-from loadstone.workflow.command import Command, check_folder, clamp_mtimes, is_cluster_to_put_back, may_attack, show_preview
+from loadstone.workflow.command import (
+    Command,
+    check_folder,
+    clamp_mtimes,
+    is_cluster_to_put_back,
+    may_attack,
+    show_preview,
+)
 from loadstone.workflow.declarations import Declarations
 from snakemake.io import is_flagged
 from snakemake_interface_logger_plugins.common import LogEvent
