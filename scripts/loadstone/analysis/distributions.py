@@ -71,9 +71,8 @@ def of_pools(source: Source, comparison: str | None, pools: Sequence[Pool]) -> l
     def compute(chosen: Sequence[Pool], files: list[str]) -> Iterator[tuple[int, Row]]:
         of_pools: dict[int, list[tuple[_RunLatencies, TimedRequests | None]]] = defaultdict(list)
         for number, run, requests in source.requests(chosen, files):
-            timed = timed_requests(chosen[number].runs[run], requests)
-            of_run = (timed.latencies_ns, timed.timed_out) if timed else (requests.latency_ns, requests.timed_out)
-            of_pools[number].append((of_run, timed))
+            of_run = requests.latency_ns, requests.timed_out
+            of_pools[number].append((of_run, timed_requests(chosen[number].runs[run], requests)))
         for number, runs in sorted(of_pools.items()):
             yield number, {"table": "percentile_curves"} | _pooled_curve([of_run for of_run, _ in runs])
             for row in _time_bins([timed for _, timed in runs if timed]):

@@ -36,14 +36,14 @@ _SELECTED = pa.schema(
         *((name, pa.string()) for name in ("host", "timestamp", "variant_dir")),
         ("rate", pa.float64()),
         ("run", pa.int32()),
-        *((name, pa.float64()) for name in ("timeout_s", "clock_set_back_s")),
+        ("timeout_s", pa.float64()),
         ("excluded", pa.bool_()),
     ]
 )
 
 # Requests of several cells that are read at once: few enough for their memory not to matter.
 _BATCH = 200_000
-# Bytes of files of requests, 4 to 8 a request, whose runs are not read at once, but one by one.
+# Bytes, 4 to 8 a request: runs of larger files of requests are read one by one.
 _LARGE = 2_000_000
 _HAS_CODE, _FAILED, _TIMED_OUT, _OK, _MEASURED = 1, 2, 4, 8, 16
 
@@ -331,11 +331,10 @@ def read(
 def select(connection: duckdb.DuckDBPyConnection, pools: Sequence[Pool]) -> None:
     """Select the runs whose requests queries of the connection read, by columns of ``selected_runs``.
 
-    `pool` is the position of a run's pool, `series` that of the run among those of all pools. A run without these
-    columns is not excluded, and its clock was not set back.
+    `pool` is the position of a run's pool, `series` that of the run among those of all pools. A run without
+    `excluded` is not excluded.
     """
-    usual = {"clock_set_back_s": None, "excluded": False}
-    runs = [usual | run | {"pool": n} for n, pool in enumerate(pools) for run in pool.runs]
+    runs = [{"excluded": False} | run | {"pool": n} for n, pool in enumerate(pools) for run in pool.runs]
     rows = [run | {"series": n} for n, run in enumerate(runs)]
     columns = {name: [row[name] for row in rows] for name in _SELECTED.names}
     connection.register("selected_runs", pa.table(columns, schema=_SELECTED))
@@ -348,7 +347,7 @@ def positions(pools: Sequence[Pool]) -> list[tuple[int, int]]:
 
 def identity(runs: Sequence[Row]) -> tuple[Any, ...]:
     """What measured requests of these runs depend on, other than their files."""
-    names = [name for name in _SELECTED.names if name not in _POSITIONS]
+    names = [*(name for name in _SELECTED.names if name not in _POSITIONS), "clock_set_back_s"]
     return CODE, [tuple(run.get(name) for name in names) for run in runs]
 
 

@@ -1,7 +1,7 @@
 -- The relation that every latency figure of tables and pages is computed from: one row per measured request of valid
 -- runs, with the columns of table requests. It reads the Parquet files `files`.
--- Table `selected_runs` has the runs (host, timestamp, rate, variant_dir, run), and for each timeout_s, clock_set_back_s,
--- excluded and its numbers in a query: series (its own) and pool (of the runs whose requests are pooled).
+-- Table `selected_runs` has the runs (host, timestamp, rate, variant_dir, run), and for each timeout_s, excluded
+-- and its numbers in a query: series (its own) and pool (of the runs whose requests are pooled).
 --
 -- every_phase:   warm-ups and all other phases too; `measured` marks the measured phase
 -- with_excluded: requests of excluded runs too, for figures of single runs and for table cells_all
@@ -25,8 +25,7 @@ SELECT
     requests.code IN (200, 0, 101) AND requests.error_class IS NULL AS ok,
     coalesce(requests.error_class = 'timeout', false) AS timed_out,
     selected_runs.series,
-    selected_runs.pool,
-    selected_runs.clock_set_back_s
+    selected_runs.pool
 FROM read_parquet(files, hive_partitioning = false) AS requests
 JOIN selected_runs USING (host, timestamp, rate, variant_dir, run)
 WHERE (measured OR every_phase) AND (NOT selected_runs.excluded OR with_excluded);

@@ -3,5 +3,5 @@ CREATE OR REPLACE TEMP VIEW selected_runs AS
 SELECT
     row_number() OVER (ORDER BY rate, variant, host, timestamp, variant_dir, run) - 1 AS series,
     dense_rank() OVER (ORDER BY rate, variant) - 1 AS pool,
-    host, timestamp, rate, variant_dir, run, timeout_s, clock_set_back_s, excluded
+    host, timestamp, rate, variant_dir, run, timeout_s, excluded
 FROM runs
