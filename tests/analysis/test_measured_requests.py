@@ -10,10 +10,10 @@ RELATION = "measured_requests"
 QUERIES = sorted(path.name.removesuffix(".sql") for path in files(sql).iterdir() if path.name.endswith(".sql"))
 # What only the relation may say. `requests` is the table with what tools wrote.
 ITS_OWN = (r"phase\s*=\s*'test'", r"=\s*'timeout'", r"timeout_s\b.*1e9", r"\bFROM requests\b", r"\bJOIN requests\b")
-# Queries that ask for more than measured requests of valid runs; `cells` and `run_requests` if their caller does.
-WITH_EXCLUDED = {"run_figures", "sending", "senders", "error_causes"}
+# Queries that ask for more than measured requests of valid runs; `counted_requests` and `run_requests`
+# if their caller does.
 WIDER = {
-    "with_excluded": WITH_EXCLUDED | {"cells", "counted_requests", "run_requests", "page_reported_raw"},
+    "with_excluded": {"counted_requests", "error_causes", "run_requests", "page_reported_raw"},
     "every_phase": {"run_requests", "page_reported_raw"},
 }
 # Queries of Parquet files that are no requests, or give a table as it is.

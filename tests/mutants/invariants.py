@@ -328,10 +328,10 @@ MUTANTS = {
         ),
         Mutant(
             "send lag counts from when a request was due",
-            "        seq::HUGEINT * floor(1e9 / rate)::HUGEINT AS due_ns\n",
-            "        seq::HUGEINT * floor(2e9 / rate)::HUGEINT AS due_ns\n",
+            "math.floor(1e9 / run[",
+            "math.floor(2e9 / run[",
             ("analysis/test_campaign.py::test_send_lag",),
-            where="scripts/loadstone/sql/sending.sql",
+            where="scripts/loadstone/analysis/run_behaviour.py",
         ),
         Mutant(
             "a gRPC status other than OK is a failure",

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from loadstone.analysis import distributions
+from loadstone.analysis import distributions, run_behaviour
 from loadstone.analysis.run_requests import Cache, Source
 from loadstone.archive import Campaign, Cell
 from loadstone.percentiles import PERCENTILES, SHOWN_PERCENTILES
@@ -89,8 +89,11 @@ def _write_pictured(tables: Path, campaign: Campaign, runs: Sequence[dict[str, A
         source = Source(connection, tables, Cache(tables, layout.cache_file(tables, campaign)))
         for (rate, variant), group in groupby(runs, key=lambda run: (run["rate"], run["variant"])):
             file = layout.cell_file(tables, "requests", Cell(campaign, f"{rate:g}", variant)).relative_to(tables)
-            own = [run | {"timeout_s": None, "requests_file": str(file)} for run in group]
-            drawn["run_figures"] += distributions.run_figures(own, distributions.of_runs(source, own))
+            facts = {"timeout_s": None, "requests_file": str(file), "generators": None, "senders": None}
+            own = [run | facts for run in group]
+            drawn["run_figures"] += distributions.run_figures(
+                own, [each.figures for each in run_behaviour.find(source, own, {})]
+            )
             for table, rows in distributions.of_campaign(source, own).items():
                 drawn[table] += rows
     for table, rows in drawn.items():

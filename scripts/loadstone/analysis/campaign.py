@@ -60,15 +60,12 @@ def analyse_campaign(
         planned = database.rows(connection, "SELECT rate, variant, variant_dir, collected FROM planned")
         cache = Cache(tables, layout.cache_file(tables, campaign))
         source = Source(connection, tables, cache)
-        figures = _figures(source, facts)
+        behaviours = run_behaviour.find(source, facts, lag_limit or {})
         links = campaign_checks.links(campaign.root, facts)
-        behaviours = run_behaviour.find(source, facts, figures, lag_limit or {})
         failed = list(error_causes.rows(source, facts))
         failed += error_causes.reported(connection, tables, campaign)
         copies = campaign_checks.copies(facts, links)
-        runs, profiles = _judged(
-            source, facts, declared, links, copies, figures=figures, behaviours=behaviours, failed=failed
-        )
+        runs, profiles = _judged(source, facts, declared, links, copies, behaviours=behaviours, failed=failed)
         # Two folders can be one variant.
         groups = [list(each) for _, each in groupby(runs, key=lambda run: (run["rate"], run["variant"]))]
         replicate_rows: list[Row] = []
@@ -87,7 +84,7 @@ def analyse_campaign(
         "run_shapes": [each.shape for each in behaviours if each.shape],
         "sending": [each.sending for each in behaviours],
         "senders": [row for each in behaviours for row in each.senders],
-        "run_figures": distributions.run_figures(facts, figures),
+        "run_figures": distributions.run_figures(facts, [each.figures for each in behaviours]),
         "cells": list(chain.from_iterable(cells)),
         "cells_all": list(chain.from_iterable(cells_all)),
         "suggestions": [suggestion_row(each, key) for each in suggestions],
@@ -107,14 +104,6 @@ def analyse_campaign(
 # --- runs ------------------------------------------------------------------------------------------------------------
 
 
-def _figures(source: Source, facts: Sequence[Row]) -> list[Row]:
-    """Rows of ``run_figures.sql`` for `facts`, empty without requests; adds `clock_set_back_s` to each fact."""
-    found = distributions.of_runs(source, facts)
-    for fact, row in zip(facts, found, strict=True):
-        fact["clock_set_back_s"] = row.get("clock_set_back_s")
-    return found
-
-
 def _judged(
     source: Source,
     facts: Sequence[Row],
@@ -122,13 +111,12 @@ def _judged(
     links: Mapping[str, str],
     copies: Mapping[str, str],
     *,
-    figures: Sequence[Row],
     behaviours: Sequence[RunBehaviour],
     failed: Sequence[Row],
 ) -> tuple[list[Row], list[Profile]]:
     """Rows of `runs`, and what suggestions for each depend on.
 
-    `links` and `copies` are of `campaign_checks`, `figures` is of `_figures`, `failed` are rows of `error_causes`.
+    `links` and `copies` are of `campaign_checks`, `failed` are rows of `error_causes`.
     """
     causes = by_key([row for row in failed if row["stream"] == MAIN_STREAM], _place)
     rows = database.rows(source.connection, sql.load("reported_runs"), stream=MAIN_STREAM)
@@ -142,8 +130,8 @@ def _judged(
         if fact["protocol"] is not None:
             protocols[cell].add(Way(protocol=fact["protocol"]))
     runs, profiles = [], []
-    for fact, behaviour, found in zip(facts, behaviours, figures, strict=True):
-        key = _place(fact)
+    for fact, behaviour in zip(facts, behaviours, strict=True):
+        key, found = _place(fact), behaviour.figures
         # Without requests, or if some are missing, the figures are those that the tool reported.
         counted = found | {"requests": found.get("n_requests")} if fact["evidence"] == "raw" else reported.get(key, {})
         verdict = judge(
@@ -188,7 +176,7 @@ def _load(fact: Row) -> Way:
 def _profile(
     run: Row, counted: Row, verdict: Verdict, copy_of: str | None, *, behaviour: RunBehaviour, causes: Sequence[Row]
 ) -> Profile:
-    """`counted` is a row of ``run_figures.sql`` or of the tool's summary, `causes` say why requests failed."""
+    """`counted` has figures of the run's requests or of the tool's summary, `causes` say why requests failed."""
     return Profile(
         **{
             name: run[name]

@@ -6,6 +6,7 @@ Each number is computed once, over measured requests: the tables `run_figures` (
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import numpy as np
@@ -17,13 +18,14 @@ from loadstone.analysis.run_requests import Pool, RunRequests, Source, key
 from loadstone.analysis.scope import grouped, joined
 from loadstone.percentiles import PERCENTILES, SHOWN_PERCENTILES
 from loadstone.stats import Latencies
-from loadstone.stats.latencies import TimeBins, TimedRequests
+from loadstone.stats.latencies import TimeBins, TimedRequests, clock_set_back_ns
 
 POOLED = ("time_bins", "percentile_curves")
 
 BINS = 30  # at most; by round widths, 15 or more
 _STEPS = 8  # of a curve, in each tenth of the tail before it
 _NINES = 6
+_CLOCK_STEP_NS = 10**9  # clocks that are slewed are set back by less
 
 # Where curves have points: finer towards the tail, and there equally far from each other on an axis of 1 / (1 - share).
 _CURVE = [0.01, 0.05, *(tenth / 10 for tenth in range(1, 8)), 0.75, 0.8, 0.85, 0.875] + [
@@ -36,18 +38,54 @@ RUN_PERCENTILES = PERCENTILES | {"p75": 0.75}
 
 _RunLatencies = tuple[NDArray[np.int64], NDArray[np.bool_]]  # of a run, and which requests timed out
 
-_CODE = sql.load("run_requests"), stats.CODE, Path(__file__).read_text("utf-8"), PERCENTILES, list(SHOWN_PERCENTILES)
+CODE = sql.load("run_requests"), stats.CODE, Path(__file__).read_text("utf-8"), PERCENTILES, list(SHOWN_PERCENTILES)
 
 
-def of_runs(source: Source, facts: Sequence[Row]) -> list[Row]:
-    """The row of ``run_figures.sql`` of each of the runs `facts`; empty without single requests."""
-    shown = list(SHOWN_PERCENTILES.values())
-    found = source.of_runs("run_figures", facts, shares=SHARES, shown=shown)
-    return [rows[0] if rows else {} for rows in found]
+def of_run(requests: RunRequests) -> Row:
+    """The figures of one run, excluded or not, from its measured requests with `generator` and `written_ns`.
+
+    ``latencies_ns`` are at `SHARES`. ``known`` is the number of requests that took less than any that timed out,
+    ``success`` the share of successful requests among those with a code (``failed_share`` is the rest), ``repeated``
+    the number of requests whose number another one has, too. ``clock_set_back_s`` is None unless it was more than a
+    second. ``started_at`` is None if the tool records no time of day; if the clock was set back, it is the time of the
+    first request by number.
+    """
+    latencies = Latencies.pooled([(requests.latency_ns, requests.timed_out)])
+    ok = Latencies.pooled([(requests.latency_ns[requests.ok], requests.timed_out[requests.ok])])
+    with_code, failed = int(requests.has_code.sum()), int(requests.failed.sum())
+    times_ns, back_ns = requests.times_ns[requests.dated], _clock_set_back_ns(requests)
+    return _counts(latencies) | {
+        "success": int((requests.has_code & ~requests.failed).sum()) / with_code if with_code else None,
+        "failed_share": failed / with_code if with_code else None,
+        "mean_ns": latencies.mean(),
+        "min_ns": int(latencies.ordered_ns[0]),
+        "max_ns": int(latencies.ordered_ns[-1]),
+        "latencies_ns": latencies.quantiles(SHARES),
+        "ok_n_requests": ok.size,
+        "ok_mean_ns": ok.mean() if ok.size else None,
+        "ok_percentiles_ns": ok.quantiles([*SHOWN_PERCENTILES.values()]) or None,
+        "repeated": int((np.diff(requests.seq) == 0).sum()),
+        "clock_set_back_s": back_ns / 1e9 if back_ns else None,
+        "started_at": _time(int(times_ns[0] if back_ns else times_ns.min())) if times_ns.size else None,
+    }
+
+
+def _clock_set_back_ns(requests: RunRequests) -> int:
+    """0 unless it was more than a second."""
+    dated, back_ns = requests.dated, 0
+    for generator in np.unique(requests.generator):
+        own = dated & (requests.generator == generator)
+        back_ns = max(back_ns, clock_set_back_ns(requests.times_ns[own], requests.written_ns[own]))
+    return back_ns if back_ns > _CLOCK_STEP_NS else 0
+
+
+def _time(ns: int) -> datetime:
+    """In UTC, without a zone."""
+    return datetime(1970, 1, 1) + timedelta(microseconds=ns // 1000)  # noqa: DTZ001
 
 
 def run_figures(facts: Sequence[Row], figures: Sequence[Row]) -> list[Row]:
-    """Rows of table `run_figures`: those of `of_runs` without percentiles that too few requests support."""
+    """Rows of table `run_figures`: those of `of_run` without percentiles that too few requests support."""
     return [key(fact) | _run(dict(row)) for fact, row in zip(facts, figures, strict=True) if row]
 
 
@@ -79,7 +117,7 @@ def of_pools(source: Source, comparison: str | None, pools: Sequence[Pool]) -> l
                 yield number, {"table": "time_bins"} | row
 
     found = []
-    for pool, rows in zip(pools, source.of_pools(pools, compute, lambda _: _CODE), strict=True):
+    for pool, rows in zip(pools, source.of_pools(pools, compute, lambda _: CODE), strict=True):
         identity = _series(comparison, pool.runs)
         by_table = by_key(rows, lambda row: row.pop("table"))
         found.append({table: [identity | row for row in by_table[table]] for table in POOLED})

@@ -59,7 +59,7 @@ def cells(
 
     def compute(chosen: Sequence[Pool], files: list[str]) -> Iterator[tuple[int, Row]]:
         source.connection.execute(sql.load("counted_requests"), {"files": files, **requests})
-        rows = database.rows(source.connection, sql.load("cells"), files=files, with_excluded=with_excluded)
+        rows = database.rows(source.connection, sql.load("cells"))
         for cell_stream, of_stream in sorted(by_key(rows, itemgetter("stream")).items()):
             sampled, ok = defaultdict(list), defaultdict(list)
             for number, run, found in source.requests(chosen, files, stream=cell_stream, with_excluded=with_excluded):
@@ -79,21 +79,21 @@ def cells(
 
 
 def _latencies(sampled: Sequence[Sample], ok: Sequence[NDArray[np.bool_]]) -> Row:
-    """Mean and percentiles of the pooled requests and of those that `ok` marks by run, their lower bounds, timeouts."""
+    """Figures of the pooled requests and of those that `ok` marks by run: lower bounds where requests timed out."""
     pooled = Latencies.pooled((sample.latencies_ns, sample.censored) for sample in sampled)
     row = {
         f"{name}_ns": value for name, value in zip(PERCENTILES, pooled.quantiles([*PERCENTILES.values()]), strict=True)
     }
     row |= {f"{name}_censored": is_lower for name, is_lower in pooled.censoring(PERCENTILES).items()}
     row |= {f"{name}_estimable": stats.estimable(pooled.size, share) for name, share in PERCENTILES.items()}
-    row |= {"n_timeouts": pooled.n_timeouts, "mean_ns": pooled.mean()}
+    row |= {"n_timeouts": pooled.n_timeouts, "mean_ns": pooled.mean(), "std_ns": pooled.std()}
     del pooled  # of many requests it is large
     parts = zip(sampled, ok, strict=True)
     shown = Latencies.pooled((sample.latencies_ns[of_run], sample.censored[of_run]) for sample, of_run in parts)
     values = shown.quantiles([*SHOWN_PERCENTILES.values()]) or repeat(None)
     return (
         row
-        | {"ok_mean_ns": shown.mean() if shown.size else None}
+        | {"ok_mean_ns": shown.mean() if shown.size else None, "ok_std_ns": shown.std() if shown.size else None}
         | {f"ok_{name}_ns": value for name, value in zip(SHOWN_PERCENTILES, values, strict=False)}
     )
 

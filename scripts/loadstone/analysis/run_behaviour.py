@@ -1,86 +1,100 @@
-"""How single runs behaved, excluded ones too: tables `run_shapes`, `sending` and `senders`.
+"""How single runs behaved, excluded ones too: tables `run_figures`, `run_shapes`, `sending` and `senders`.
 
-In: facts of runs, their requests and figures. Out: for each run the shape of its latency over time, its send lag, and
-whether its load generators were synchronised.
+In: facts of runs and their requests, which are read once. Out: for each run its figures, the shape of its latency over
+time, its send lag, and whether its load generators were synchronised.
 """
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from loadstone import sql, stats
-from loadstone.analysis import Row, run_requests
+from loadstone import stats
+from loadstone.analysis import Row, by_key, distributions, run_requests
 from loadstone.analysis.distributions import SHARES
-from loadstone.analysis.run_requests import Pool, Source
+from loadstone.analysis.run_requests import NO_GENERATOR, Pool, RunRequests, Source
 from loadstone.readers import load_generators
-from loadstone.stats import estimable, run_shape
+from loadstone.stats import Latencies, estimable, run_shape
+from loadstone.stats.latencies import Scheduled
 from loadstone.text import listed, ms, percent, rate_text, rounded, three
 
 _Integers = NDArray[np.int64]
+_Chosen = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
 class RunBehaviour:
     """A run's rows of `run_shapes` (None without single requests), `sending` and `senders` (empty for one generator).
 
-    `out_of_sync` is a text where several generators were not synchronised.
+    `figures` are those of `distributions.of_run`, empty without single requests. `out_of_sync` is a text where several
+    generators were not synchronised.
     """
 
+    figures: Row
     shape: Row | None
     sending: Row
     senders: list[Row]
     out_of_sync: str | None
 
 
-def find(
-    source: Source, facts: Sequence[Row], figures: Sequence[Row], lag_limit: Mapping[str, float]
-) -> list[RunBehaviour]:
-    """The behaviour of each of the runs `facts`, which have these `figures` (see `distributions.of_runs`).
+def find(source: Source, facts: Sequence[Row], lag_limit: Mapping[str, float]) -> list[RunBehaviour]:
+    """The behaviour of each of the runs `facts`; adds `clock_set_back_s` to each fact.
 
     `lag_limit` holds fields of `LagLimit`.
     """
-    limit = LagLimit(**lag_limit)
-    shape_rows = shapes(source, facts)
-    sending_rows = sending(source, facts, figures, limit)
-    sender_rows = [
-        [] if fact["clock_set_back_s"] else rows for fact, rows in zip(facts, senders(source, facts), strict=True)
-    ]
-    texts = [out_of_sync_text(rows, limit.apart_ns) for rows in sender_rows]
-    return [RunBehaviour(*each) for each in zip(shape_rows, sending_rows, sender_rows, texts, strict=True)]
+    limit, found = LagLimit(**lag_limit), []
+    for fact, rows in zip(facts, source.of_cells(facts, partial(_of_cells, source), _depends_on), strict=True):
+        parts = by_key(rows, lambda row: row.pop("part"))
+        figures, shape, lag = (next(iter(parts[part]), {}) for part in ("figures", "shape", "lag"))
+        fact["clock_set_back_s"] = figures.get("clock_set_back_s")
+        key = run_requests.key(fact)
+        sending = key | {"requests": figures.get("n_requests")} | _sending(fact, lag, figures, limit)
+        senders = [] if fact["clock_set_back_s"] else _senders(fact, parts["sender"])
+        out_of_sync = out_of_sync_text(senders, limit.apart_ns)
+        found.append(RunBehaviour(figures, key | shape if shape else None, sending, senders, out_of_sync))
+    return found
+
+
+def _of_cells(source: Source, pools: Sequence[Pool], files: list[str]) -> Iterator[tuple[int, Row]]:
+    also = "generator", "written_ns"
+    for pool, position, requests in source.requests(pools, files, with_excluded=True, also=also):
+        figures = distributions.of_run(requests)
+        run = pools[pool].runs[position] | {"clock_set_back_s": figures["clock_set_back_s"]}
+        of_generators = _scheduled(run, requests)
+        parts = {
+            "figures": [figures],
+            "shape": [_shape(run, requests)],
+            "lag": [_lag(requests, of_generators)] if of_generators and _refusal(run) is None else [],
+            "sender": _lags_of_senders(of_generators) if (run["generators"] or 1) > 1 else [],
+        }
+        for part, rows in parts.items():
+            for row in rows:
+                yield pool, {"series": position, "part": part} | row
+
+
+def _depends_on(pool: Pool) -> object:
+    names = ("resolution_ns", "load_model", "generator", "generators")
+    runs = [[run[name] for name in names] for run in pool.runs]
+    return distributions.CODE, Path(__file__).read_text("utf-8"), _identity(pool.runs[0]), runs
 
 
 # --- shape -----------------------------------------------------------------------------------------------------------
 
 
-def shapes(source: Source, facts: Sequence[Row]) -> list[Row | None]:
-    """The row of `run_shapes` of each of `facts`; None for a run without single requests."""
-
-    def compute(pools: Sequence[Pool], files: list[str]) -> Iterator[tuple[int, Row]]:
-        for pool, position, requests in source.requests(pools, files, with_excluded=True):
-            run = pools[pool].runs[position]
-            sent_ns, order = requests.sent_ns, np.arange(requests.seq.size)
-            if sent_ns is not None and not run["clock_set_back_s"]:
-                order = np.argsort(sent_ns, kind="stable")
-                sent_ns = sent_ns[order]
-            else:
-                sent_ns = None
-            latencies_ns, seed = requests.latency_ns[order], stats.seed(*_identity(run), run["run"])
-            found = run_shape.classify(latencies_ns, run["resolution_ns"], seed)
-            yield pool, {"series": position} | _shape_row(found, requests.seq[order], sent_ns)
-
-    def depends_on(pool: Pool) -> object:
-        return (
-            run_shape.CODE,
-            sql.load("run_requests"),
-            _identity(pool.runs[0]),
-            [run["resolution_ns"] for run in pool.runs],
-        )
-
-    found = source.of_cells(facts, compute, depends_on)
-    return [run_requests.key(fact) | rows[0] if rows else None for fact, rows in zip(facts, found, strict=True)]
+def _shape(run: Row, requests: RunRequests) -> Row:
+    sent_ns, order = requests.sent_ns, np.arange(requests.seq.size)
+    if sent_ns is not None and not run["clock_set_back_s"]:
+        order = np.argsort(sent_ns, kind="stable")
+        sent_ns = sent_ns[order]
+    else:
+        sent_ns = None
+    latencies_ns, seed = requests.latency_ns[order], stats.seed(*_identity(run), run["run"])
+    return _shape_row(run_shape.classify(latencies_ns, run["resolution_ns"], seed), requests.seq[order], sent_ns)
 
 
 def _identity(run: Row) -> tuple[Any, ...]:
@@ -130,6 +144,7 @@ def _shape_row(found: run_shape.RunShape, seq: _Integers, sent_ns: _Integers | N
 
 # --- send lag --------------------------------------------------------------------------------------------------------
 
+_NO_RATE = 1e-9  # a schedule of centuries
 # Requests that are sent faster than planned, not only to catch up, have no known due time.
 _TOO_FAST = 1.01
 # A run is judged by the highest percentile that its requests support.
@@ -167,22 +182,69 @@ class LagLimit:
         return max(self.time_ns, self.share * median_ns)
 
 
-def sending(source: Source, facts: Sequence[Row], figures: Sequence[Row], limit: LagLimit) -> list[Row]:
-    """The row of `sending` of each of the runs `facts`, which have these `figures`."""
-    found = source.of_runs("sending", facts, has=lambda fact: _refusal(fact) is None)
-    return [
-        run_requests.key(fact)
-        | {"requests": own.get("n_requests")}
-        | _sending_row(fact, rows[0] if rows else None, own, limit)
-        for fact, rows, own in zip(facts, found, figures, strict=True)
+def _scheduled(run: Row, requests: RunRequests) -> dict[int, tuple[Scheduled, _Chosen]]:
+    """By generator: when its requests with a time of day were due, and which these are."""
+    if run["rate"] <= _NO_RATE:
+        return {}
+    interval_ns = math.floor(1e9 / run["rate"])  # whole nanoseconds, as in vegeta's ConstantPacer (v12.13.0)
+    found = {}
+    for generator in np.unique(requests.generator[requests.dated]).tolist():
+        own = requests.dated & (requests.generator == generator)
+        found[generator] = Scheduled.of(requests.seq[own], requests.times_ns[own], interval_ns), own
+    return found
+
+
+def _lag(requests: RunRequests, of_generators: Mapping[int, tuple[Scheduled, _Chosen]]) -> Row:
+    """How late requests were sent, and their latency since they were due.
+
+    ``achieved_rate`` is since the first request was due, ``least_rate`` the smaller one of the two halves of the
+    requests, each since its first request was sent; None without a time between them. ``lag_max_seq`` is the first
+    request with the maximum lag, ``lag_max_due_s`` when it was due.
+    """
+    parts = [*of_generators.values()]
+    lags = Latencies(np.sort(np.concatenate([each.lags_ns for each, _ in parts])), 0, None)
+    corrected = [each.corrected(requests.latency_ns[own]) for each, own in parts]
+    since_due = Latencies(np.sort(np.concatenate(corrected)), 0, None)
+    latest = []
+    for each, own in parts:
+        place = int(np.argmax(each.lags_ns))
+        latest.append((int(each.lags_ns[place]), -int(requests.seq[own][place]), int(each.due_ns[place])))
+    lag_max_ns, less_seq, due_ns = max(latest)
+    seq, sent_ns = requests.seq[requests.dated], requests.times_ns[requests.dated]
+    first, last, middle = int(seq[0]), int(seq[-1]), (int(seq[0]) + int(seq[-1])) // 2
+    start_ns, end_ns = int(sent_ns.min()), int(sent_ns.max())
+    due_from_ns = min(each.zero_ns for each, _ in parts) + min(int(each.due_ns[0]) for each, _ in parts)
+    halves = [
+        _rate(middle - first, int(sent_ns[seq <= middle].max()) - start_ns),
+        _rate(last - middle, end_ns - int(sent_ns[seq >= middle].min())),
     ]
+    return {
+        "achieved_rate": _rate(last - first, end_ns - due_from_ns),
+        "least_rate": min((rate for rate in halves if rate is not None), default=None),
+        **_at(lags, "lag", PERCENTILES),
+        "lag_max_ns": float(lag_max_ns),
+        "lag_max_seq": -less_seq,
+        "lag_max_due_s": due_ns / 1e9,
+        "corrected_mean_ns": since_due.mean(),
+        **_at(since_due, "corrected", _OBSERVED),
+    }
 
 
-def _sending_row(fact: Row, found: Row | None, figures: Row, limit: LagLimit) -> Row:
+def _at(latencies: Latencies, name: str, shares: Mapping[str, float]) -> Row:
+    values = latencies.quantiles([*shares.values()])
+    return {f"{name}_{percentile}_ns": value for percentile, value in zip(shares, values, strict=True)}
+
+
+def _rate(requests: int, duration_ns: int) -> float | None:
+    return requests * 1e9 / duration_ns if duration_ns else None
+
+
+def _sending(fact: Row, found: Row, figures: Row, limit: LagLimit) -> Row:
+    """Columns of `sending`."""
     requests = figures.get("n_requests", 0)
     reason = _refusal(fact) or _refusal_by_requests(fact, found, requests)
-    if reason or found is None:
-        return dict(zip(("refused_code", "refused"), reason or (), strict=False))
+    if reason:
+        return dict(zip(("refused_code", "refused"), reason, strict=True))
     by_share = dict(zip(SHARES, figures["latencies_ns"], strict=True))
     observed = {f"observed_{name}_ns": by_share[share] for name, share in _OBSERVED.items()}
     limit_ns = limit.of(observed["observed_p50_ns"])
@@ -227,12 +289,12 @@ _NEVER_DUE = {
 }
 
 
-def _refusal_by_requests(fact: Row, found: Row | None, requests: int) -> tuple[str, str] | None:
+def _refusal_by_requests(fact: Row, found: Row, requests: int) -> tuple[str, str] | None:
     if requests < _FEWEST:
         if requests:
             return "one_request", "a single measured request has no rate"
         return "no_request", "there is no measured request"
-    if found is None or found["achieved_rate"] is None:
+    if found.get("achieved_rate") is None:
         return "no_times", "when its requests were sent is not recorded"
     if (found["least_rate"] or 0) > _TOO_FAST * fact["rate"]:
         text = (
@@ -265,13 +327,19 @@ def late_text(row: Mapping[str, Any]) -> str | None:
 _CLOCK = ("clock_offset_ns", "clock_uncertainty_ns", "clock_drift_ns")
 
 
-def senders(source: Source, facts: Sequence[Row]) -> list[list[Row]]:
-    """The rows of `senders` of each of the runs `facts`; none for a run of one generator."""
-    found = source.of_runs("senders", facts, has=lambda fact: (fact["generators"] or 1) > 1)
-    return [_sender_rows(*each) for each in zip(facts, found, strict=True)]
+def _lags_of_senders(of_generators: Mapping[int, tuple[Scheduled, _Chosen]]) -> list[Row]:
+    """How late each generator sent its requests, by its own clock."""
+    return [
+        {"generator": generator, "requests": lags.size, "zero_ns": each.zero_ns}
+        | _at(lags, "lag", {"p50": 0.5, "p99": 0.99})
+        | {"lag_max_ns": float(lags.ordered_ns[-1])}
+        for generator, (each, _) in of_generators.items()
+        if generator != NO_GENERATOR
+        for lags in [each.lags()]
+    ]
 
 
-def _sender_rows(fact: Row, found: Sequence[Row]) -> list[Row]:
+def _senders(fact: Row, found: Sequence[Row]) -> list[Row]:
     """Starts are converted to the collecting machine's clock by each generator's clock offset."""
     recorded = {each["generator"]: each for each in fact["senders"] or []}
     starts = [row["zero_ns"] - (recorded.get(row["generator"], {}).get("clock_offset_ns") or 0) for row in found]

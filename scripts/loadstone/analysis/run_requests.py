@@ -8,7 +8,7 @@ import hashlib
 import json
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import pairwise
 from pathlib import Path
@@ -45,7 +45,9 @@ _SELECTED = pa.schema(
 _BATCH = 200_000
 # Bytes, 4 to 8 a request: runs of larger files of requests are read one by one.
 _LARGE = 2_000_000
-_HAS_CODE, _FAILED, _TIMED_OUT, _OK, _MEASURED = 1, 2, 4, 8, 16
+NO_GENERATOR = -1  # of requests of a run with one generator
+_COLUMNS = ("seq", "times_ns", "latency_ns", "outcome")
+_HAS_CODE, _FAILED, _TIMED_OUT, _OK, _MEASURED, _DATED, _TIMED = 1, 2, 4, 8, 16, 32, 64
 
 
 def digest(content: object) -> str:
@@ -128,17 +130,29 @@ def _decoded(row: Row) -> Row:
 class RunRequests:
     """The measured requests of one stream of a run, ordered by number; all arrays have their number as length.
 
-    Or those of every phase, if they were asked for: then `phase` has the name of each one's phase. `sent_ns` are
-    nanoseconds since 1970, or since the start of the run if the tool records no time of day; None if any request has
-    neither. `latency_ns` of requests that timed out are lower bounds. `outcome` has the bits of
-    ``sql/run_requests.sql``.
+    Or those of every phase, if they were asked for. `times_ns` are nanoseconds since 1970, or since the start of the
+    run if the tool records no time of day; 0 if it records neither. `latency_ns` of requests that timed out are lower
+    bounds, `written_ns` is what the tool wrote. `outcome` has the bits of ``sql/run_requests.sql``. `phase`,
+    `generator` and `written_ns` are empty unless they were asked for.
     """
 
     seq: NDArray[np.int64]
-    sent_ns: NDArray[np.int64] | None
+    times_ns: NDArray[np.int64]
     latency_ns: NDArray[np.int64]
     outcome: NDArray[np.uint8]
-    phase: NDArray[np.object_]
+    phase: NDArray[np.object_] = field(default_factory=lambda: np.empty(0, object))
+    generator: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
+    written_ns: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
+
+    @property
+    def sent_ns(self) -> NDArray[np.int64] | None:
+        """The times of all requests; None if any has none."""
+        return self.times_ns if ((self.outcome & _TIMED) > 0).all() else None
+
+    @property
+    def dated(self) -> NDArray[np.bool_]:
+        """Which requests have a time of day."""
+        return (self.outcome & _DATED) > 0
 
     @property
     def has_code(self) -> NDArray[np.bool_]:
@@ -230,31 +244,28 @@ class Source:
             yield batch
 
     def requests(
-        self, pools: Sequence[Pool], files: list[str], *, stream: str = MAIN_STREAM, with_excluded: bool = False
+        self,
+        pools: Sequence[Pool],
+        files: list[str],
+        *,
+        stream: str = MAIN_STREAM,
+        with_excluded: bool = False,
+        also: Sequence[str] = (),
     ) -> Iterator[tuple[int, int, RunRequests]]:
         """The requests of each run that has any: the position of its pool, its own in that pool, its requests.
 
-        `pools` and their `files` are what `of_pools` selected.
+        `pools` and their `files` are what `of_pools` selected; `also` are further columns.
         """
         places = positions(pools)
         is_large = sum((self.tables / file).stat().st_size for pool in pools for file in pool.files) > _LARGE
         parts = [[series] for series in range(len(places))] if is_large else [None]
-        for series, found in read(self.connection, files, parts, stream=stream, with_excluded=with_excluded):
+        for series, found in read(self.connection, files, parts, stream, with_excluded=with_excluded, also=also):
             yield *places[series], found
 
-    def of_runs(
-        self,
-        query: str,
-        facts: Sequence[Row],
-        *,
-        has: Callable[[Row], bool] = lambda _: True,
-        also: object = None,
-        **values: Any,
-    ) -> list[list[Row]]:
+    def of_runs(self, query: str, facts: Sequence[Row], *, also: object = None, **values: Any) -> list[list[Row]]:
         """The rows of ``sql/<query>.sql`` for each of the runs `facts`: those with its ``series``.
 
-        Runs without requests, and those that `has` says have none, are not read. `values` are bound to the query's
-        parameters other than `$files`; `also` is what else the rows depend on.
+        `values` are bound to the query's parameters other than `$files`; `also` is what else the rows depend on.
         """
         text = sql.load(query)
 
@@ -264,24 +275,20 @@ class Source:
                 pool, run = places[row["series"]]
                 yield pool, row | {"series": run}
 
-        return self.of_cells(facts, compute, lambda _: (text, values, also), has=has)
+        return self.of_cells(facts, compute, lambda _: (text, values, also))
 
     def of_cells(
         self,
         facts: Sequence[Row],
         compute: Callable[[Sequence[Pool], list[str]], Iterable[tuple[int, Row]]],
         depends_on: Callable[[Pool], object],
-        *,
-        has: Callable[[Row], bool] = lambda _: True,
     ) -> list[list[Row]]:
         """As `of_pools` for each of the runs `facts`; rows have ``series``, the position of a run in its pool.
 
         There is a pool per cell, or per run of a large cell.
         """
-        cells = by_key(
-            [n for n, fact in enumerate(facts) if fact["requests_file"] and has(fact)],
-            lambda n: facts[n]["requests_file"],
-        )
+        with_requests = [n for n, fact in enumerate(facts) if fact["requests_file"]]
+        cells = by_key(with_requests, lambda n: facts[n]["requests_file"])
         parts = [
             (file, part)
             for file, numbers in cells.items()
@@ -307,25 +314,24 @@ def read(
     connection: duckdb.DuckDBPyConnection,
     files: list[str],
     parts: Iterable[Sequence[int] | None],
-    *,
     stream: str = MAIN_STREAM,
+    *,
     with_excluded: bool = False,
     every_phase: bool = False,
+    also: Sequence[str] = (),
 ) -> Iterator[tuple[int, RunRequests]]:
     """The requests of each selected run that has any, in the order of their ``series``.
 
-    Each of `parts`, runs by their ``series`` (None: all), is read at once.
+    Each of `parts`, runs by their ``series`` (None: all), is read at once. `also` are columns beside `_COLUMNS`.
     """
     values = {"files": files, "stream": stream, "with_excluded": with_excluded, "every_phase": every_phase}
+    values["columns"] = ["series", *_COLUMNS, *also]
     for part in parts:
         columns: dict[str, Any] = connection.execute(sql.load("run_requests"), values | {"series": part}).fetchnumpy()
         found = columns.pop("series")
         edges = np.flatnonzero(np.diff(found, prepend=-1, append=-1))
         for low, high in pairwise(edges.tolist()):
-            own = {name: column[low:high] for name, column in columns.items()}
-            undated = np.ma.getmaskarray(own["sent_ns"]).any()
-            own["sent_ns"] = None if undated else np.asarray(own["sent_ns"])
-            yield int(found[low]), RunRequests(**own)
+            yield int(found[low]), RunRequests(**{name: column[low:high] for name, column in columns.items()})
 
 
 def select(connection: duckdb.DuckDBPyConnection, pools: Sequence[Pool]) -> None:

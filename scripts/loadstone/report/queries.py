@@ -93,7 +93,9 @@ class Queries:
         files = self._requests_files
         with database.reading([Path(file) for file in files]):
             if files:
-                yield from run_requests.read(self.connection, files, parts, with_excluded=True, every_phase=True)
+                yield from run_requests.read(
+                    self.connection, files, parts, with_excluded=True, every_phase=True, also=["phase"]
+                )
 
 
 def run_key(row: Row) -> tuple[Any, ...]:

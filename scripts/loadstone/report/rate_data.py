@@ -46,7 +46,6 @@ _MADE_BY = (distributions, run_requests, chart_rows, numbers, resources_section,
 _QUERIES = (
     "measured_requests",
     "selected_runs",
-    "run_figures",
     "run_requests",
     "page_run_numbers",
     "page_resources_over_time",

@@ -1,10 +1,8 @@
--- One row per pool and stream: the measured requests of the pool's valid runs, or of all its runs ($with_excluded).
+-- One row per pool and stream: the requests that counted_requests.sql has counted. A pool has the runs of a cell or, maybe
+-- of several campaigns, of a row of comparisons. Figures affected by requests that timed out are lower bounds.
 --
--- Requests are those of measured_requests.sql, in $files, limited to $stream if it is not null. Figures affected by
--- requests that timed out are lower bounds. A pool has the runs of a cell or, maybe of several campaigns, of a row of
--- comparisons.
--- ok_* are of those with code 200 (gRPC: 0, WebSocket: 101). Standard deviations have ddof 0. Means and percentiles of
--- all requests of a pool are of stats/latencies.py.
+-- ok_* are of requests with code 200 (gRPC: 0, WebSocket: 101). Standard deviations have ddof 0. Means, deviations and
+-- percentiles of all requests of a pool are of stats/latencies.py.
 -- Fractions are failed / all requests per run, then mean and standard deviation over runs; a run without a class of
 -- errors counts as 0. Requests whose code the tool does not report are in no fraction, since their outcome is unknown.
 -- Sums over runs are in a fixed order, so that the same data give the same figures to the last digit.
@@ -46,50 +44,6 @@ over_runs AS (
         avg(error_fraction ORDER BY series) AS error_fraction,
         stddev_pop(error_fraction ORDER BY series) AS error_fraction_std
     FROM per_run
-    GROUP BY pool, stream
-),
-
-middles AS (
-    SELECT pool, stream, is_ok, (sum(total_ns) // sum(n))::BIGINT AS middle_ns
-    FROM counted_requests
-    GROUP BY pool, stream, is_ok
-),
-
--- Squares are summed in two halves, which cannot overflow.
-distances AS (
-    SELECT
-        pool, stream, is_ok, middle_ns,
-        latency_ns::HUGEINT - middle_ns AS signed_ns,
-        abs(signed_ns) // 4294967296 AS high,
-        abs(signed_ns) % 4294967296 AS low
-    FROM (SELECT *, ok IS TRUE AS is_ok FROM measured_requests($files, with_excluded := $with_excluded))
-    JOIN middles USING (pool, stream, is_ok)
-),
-
-halves AS (
-    SELECT
-        pool, stream, is_ok,
-        count(*) AS n,
-        sum(signed_ns)::DOUBLE / n AS off_ns,
-        any_value(middle_ns) + off_ns AS mean_ns,
-        (sum(high * high) * 18446744073709551616.0::DOUBLE + sum(high * low) * 8589934592.0::DOUBLE + sum(low * low)) / n AS square,
-        greatest(square - off_ns * off_ns, 0) AS variance
-    FROM distances
-    GROUP BY pool, stream, is_ok
-),
-
-deviations AS (
-    SELECT
-        pool,
-        stream,
-        sum(n * mean_ns ORDER BY is_ok) / sum(n) AS centre_ns,
-        list(struct_pack(n, mean_ns, variance) ORDER BY is_ok) AS parts,
-        sqrt(
-            list_sum([part.n * (part.variance + (part.mean_ns - centre_ns) * (part.mean_ns - centre_ns)) FOR part IN parts])
-            / sum(n)
-        ) AS std_ns,
-        sqrt(max(variance) FILTER (WHERE is_ok)) AS ok_std_ns
-    FROM halves
     GROUP BY pool, stream
 ),
 
@@ -142,11 +96,9 @@ SELECT
     stream,
     n_runs,
     n_requests,
-    std_ns,
     run_mean_ns,
     run_std_ns,
     ok_n_requests,
-    ok_std_ns,
     ok_run_mean_ns,
     ok_run_std_ns,
     error_fraction,
@@ -155,6 +107,5 @@ SELECT
     coalesce(error_fraction_stds, map()) AS error_fraction_stds
 FROM pooled
 JOIN over_runs USING (pool, stream)
-JOIN deviations USING (pool, stream)
 LEFT JOIN by_class USING (pool, stream)
 ORDER BY pool, stream

@@ -1,6 +1,6 @@
 -- One row per run without a summary: what a summary would report, computed from the measured requests of its main
 -- stream.
--- Requests are those of measured_requests.sql, in $files. Success is as in run_figures.sql. status_codes leaves out codes of
+-- Requests are those of measured_requests.sql, in $files. Success is as in table run_figures. status_codes leaves out codes of
 -- success other than HTTP's, such as 0 of gRPC, which mean an error there.
 WITH tested AS (
     SELECT app, host, timestamp, variant_dir, rate, run, latency_ns, code, error_class

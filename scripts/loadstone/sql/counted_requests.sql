@@ -2,8 +2,8 @@
 -- requests (of measured_requests.sql, in $files) of each run and stream, by whether they were answered as asked and by
 -- class of errors.
 --
--- In a query of its own, since one that reads requests twice holds all of them in memory. Sums of integers are exact in
--- any order of threads.
+-- In a table, since a query that reads requests twice holds all of them in memory. Sums of integers are exact in any order
+-- of threads.
 CREATE OR REPLACE TEMP TABLE counted_requests AS
 SELECT
     pool, stream, series, ok IS TRUE AS is_ok, error_class,

@@ -1,6 +1,6 @@
 -- One row per run with single requests by a tool other than vegeta and serial, and per scope: `measured`, the requests
 -- of the measured phase, from table run_figures, and `all`, those of every phase (of measured_requests.sql, in $files),
--- if there are other phases. Main stream; percentiles are as in run_figures.sql.
+-- if there are other phases. Main stream; percentiles are as there.
 WITH
 foreign_runs AS (
     SELECT app, host, timestamp, rate, variant_dir, run

@@ -1,4 +1,4 @@
-"""Latencies of pooled requests: percentiles, which timeouts make lower bounds, and bins of time.
+"""Latencies of pooled requests: percentiles, which timeouts make lower bounds, bins of time, and lag behind a schedule.
 
 Percentiles are always of pooled requests, never averages over runs, and interpolate linearly between order statistics:
 the default of numpy and type 7 of Hyndman & Fan 1996, *Sample Quantiles in Statistical Packages*, The American
@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 from loadstone.percentiles import MEAN
 
 _Integers = NDArray[np.int64]
+_SAFE = 2**62  # no sum of two such numbers overflows
+_PART = 1 << 20  # requests whose squares are in memory at once
 _BEYOND = 10  # requests needed beyond a percentile
 _MS, _S = 1_000_000, 1_000_000_000
 _WIDTHS_NS = [
@@ -64,6 +66,14 @@ class Latencies:
         if max(-int(values[0]), int(values[-1])) > np.iinfo(np.int64).max // values.size:
             return float(sum(values.tolist()) / values.size)
         return int(values.sum()) / values.size
+
+    def std(self) -> float:
+        """The standard deviation of all, with ddof 0 (ns)."""
+        mean_ns, squares = self.mean(), []
+        for part in range(0, self.size, _PART):
+            distances = self.ordered_ns[part : part + _PART] - mean_ns
+            squares.append(float((distances * distances).sum()))
+        return math.sqrt(math.fsum(squares) / self.size)
 
     def quantiles(self, shares: Sequence[float]) -> list[float]:
         """The quantiles at `shares` (0 to 1) in ns; empty without requests."""
@@ -176,3 +186,64 @@ class TimeBins:
 def _rounded(value: float) -> int:
     """Halves are rounded up."""
     return int(np.floor(value + 0.5))
+
+
+# --- on a schedule ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Scheduled:
+    """How late requests of one load generator were sent; they are in the order of their numbers.
+
+    Request number n is due n intervals after number 0, which was due at `zero_ns`: the earliest start that any request
+    implies. No request is sent early, so one punctual request is enough, and a late first request does not hide the lag
+    of all others. `due_ns` (since number 0 was due) and `lags_ns` have the number of requests as length.
+    """
+
+    zero_ns: int
+    due_ns: _Integers
+    lags_ns: _Integers
+
+    @classmethod
+    def of(cls, seq: _Integers, sent_ns: _Integers, interval_ns: int) -> Self:
+        """Of at least one request: numbers, times, and the time between two requests (ns)."""
+        if _largest(seq) * interval_ns + _largest(sent_ns) > _SAFE:
+            seq, sent_ns = seq.astype(object), sent_ns.astype(object)
+        due_ns = seq * interval_ns
+        starts_ns = sent_ns - due_ns
+        zero_ns = starts_ns.min()
+        return cls(int(zero_ns), due_ns, starts_ns - zero_ns)
+
+    def lags(self) -> Latencies:
+        return Latencies(np.sort(self.lags_ns), 0, None)
+
+    def corrected(self, latencies_ns: _Integers) -> _Integers:
+        """Latencies since requests were due: Tene 2013, "How NOT to measure latency" (coordinated omission).
+
+        Exact, not an estimate, because every request was sent and its due time is known.
+        """
+        return sum_of(latencies_ns, self.lags_ns)
+
+
+def clock_set_back_ns(sent_ns: _Integers, latencies_ns: _Integers) -> int:
+    """By how much the clock of one load generator was set back between two consecutive requests; negative if it wasn't.
+
+    Requests are in the order of their numbers, which is that of sending (vegeta) or of completion (k6). So both start
+    and end of a request must have been set back by that much.
+    """
+    ends_ns = sum_of(sent_ns, latencies_ns)
+    if _largest(ends_ns) > _SAFE:
+        sent_ns, ends_ns = sent_ns.astype(object), ends_ns.astype(object)
+    return int(np.minimum(-np.diff(sent_ns), -np.diff(ends_ns)).max(initial=-1))
+
+
+def sum_of(first: _Integers, second: _Integers) -> _Integers:
+    """Exact: of Python's integers where 64 bits may not be enough, which only invalid files have."""
+    if _largest(first) + _largest(second) > _SAFE:
+        first, second = first.astype(object), second.astype(object)
+    return first + second
+
+
+def _largest(values: _Integers) -> int:
+    """The largest absolute value."""
+    return max(-int(values.min(initial=0)), int(values.max(initial=0)))
