@@ -1,6 +1,6 @@
 """Tables of a made-up campaign, written in the layout of the real ones: shapes and names that no quick sweep gives."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from itertools import groupby
@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from loadstone.analysis import distributions, run_behaviour
-from loadstone.analysis.run_requests import Cache, Source
+from loadstone.analysis import distributions
+from loadstone.analysis.run_requests import Cache, Pool, Source
 from loadstone.archive import Campaign, Cell
 from loadstone.percentiles import PERCENTILES, SHOWN_PERCENTILES
 from loadstone.tables import database, layout
@@ -89,15 +89,20 @@ def _write_pictured(tables: Path, campaign: Campaign, runs: Sequence[dict[str, A
         source = Source(connection, tables, Cache(tables, layout.cache_file(tables, campaign)))
         for (rate, variant), group in groupby(runs, key=lambda run: (run["rate"], run["variant"])):
             file = layout.cell_file(tables, "requests", Cell(campaign, f"{rate:g}", variant)).relative_to(tables)
-            facts = {"timeout_s": None, "requests_file": str(file), "generators": None, "senders": None}
-            own = [run | facts for run in group]
-            drawn["run_figures"] += distributions.run_figures(
-                own, [each.figures for each in run_behaviour.find(source, own, {})]
-            )
+            own = [run | {"timeout_s": None, "requests_file": str(file)} for run in group]
+            drawn["run_figures"] += distributions.run_figures(own, _figures(source, own))
             for table, rows in distributions.of_campaign(source, own).items():
                 drawn[table] += rows
     for table, rows in drawn.items():
         layout.write_rows(tables, layout.partition(tables, table, campaign) / layout.PART, rows, table)
+
+
+def _figures(source: Source, runs: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    def compute(pools: Sequence[Pool], files: list[str]) -> Iterator[tuple[int, dict[str, Any]]]:
+        for pool, run, found in source.requests(pools, files, with_excluded=True, also=distributions.OF_RUN):
+            yield pool, {"series": run} | distributions.of_run(found)
+
+    return [rows[0] for rows in source.of_cells(runs, compute, lambda _: None)]
 
 
 def _requests(made: Made, rate: float, position: int, run: int) -> dict[str, np.ndarray]:

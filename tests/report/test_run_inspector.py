@@ -15,7 +15,7 @@ def requests(latencies_ns: np.ndarray, seq: np.ndarray | None = None, warm_up: i
     outcome[:warm_up] = 1 + 8
     outcome[warm_up::7] |= 2
     numbers = np.arange(size) if seq is None else seq
-    return RunRequests(numbers, None, np.asarray(latencies_ns, np.int64), outcome, np.full(size, "test", object))
+    return RunRequests(numbers, np.zeros(size, np.int64), np.asarray(latencies_ns, np.int64), outcome, {})
 
 
 def lognormal(size: int, seed: int, step: int = 1) -> np.ndarray:

@@ -41,8 +41,12 @@ _RunLatencies = tuple[NDArray[np.int64], NDArray[np.bool_]]  # of a run, and whi
 CODE = sql.load("run_requests"), stats.CODE, Path(__file__).read_text("utf-8"), PERCENTILES, list(SHOWN_PERCENTILES)
 
 
+# Columns of requests that `of_run` reads beside those of every query.
+OF_RUN = ("generator", "written_ns")
+
+
 def of_run(requests: RunRequests) -> Row:
-    """The figures of one run, excluded or not, from its measured requests with `generator` and `written_ns`.
+    """The figures of one run, excluded or not, from its measured requests.
 
     ``latencies_ns`` are at `SHARES`. ``known`` is the number of requests that took less than any that timed out,
     ``success`` the share of successful requests among those with a code (``failed_share`` is the rest), ``repeated``
@@ -72,10 +76,10 @@ def of_run(requests: RunRequests) -> Row:
 
 def _clock_set_back_ns(requests: RunRequests) -> int:
     """0 unless it was more than a second."""
-    dated, back_ns = requests.dated, 0
-    for generator in np.unique(requests.generator):
-        own = dated & (requests.generator == generator)
-        back_ns = max(back_ns, clock_set_back_ns(requests.times_ns[own], requests.written_ns[own]))
+    generators, written_ns, back_ns = requests.also["generator"], requests.also["written_ns"], 0
+    for generator in np.unique(generators):
+        own = requests.dated & (generators == generator)
+        back_ns = max(back_ns, clock_set_back_ns(requests.times_ns[own], written_ns[own]))
     return back_ns if back_ns > _CLOCK_STEP_NS else 0
 
 
@@ -107,12 +111,12 @@ def of_pools(source: Source, comparison: str | None, pools: Sequence[Pool]) -> l
     """Rows of the `POOLED` tables for each pool; its runs are of one variant at one rate, measured in one way."""
 
     def compute(chosen: Sequence[Pool], files: list[str]) -> Iterator[tuple[int, Row]]:
-        of_pools: dict[int, list[tuple[_RunLatencies, TimedRequests | None]]] = defaultdict(list)
+        by_pool: dict[int, list[tuple[_RunLatencies, TimedRequests | None]]] = defaultdict(list)
         for number, run, requests in source.requests(chosen, files):
-            of_run = requests.latency_ns, requests.timed_out
-            of_pools[number].append((of_run, timed_requests(chosen[number].runs[run], requests)))
-        for number, runs in sorted(of_pools.items()):
-            yield number, {"table": "percentile_curves"} | _pooled_curve([of_run for of_run, _ in runs])
+            latencies = requests.latency_ns, requests.timed_out
+            by_pool[number].append((latencies, timed_requests(chosen[number].runs[run], requests)))
+        for number, runs in sorted(by_pool.items()):
+            yield number, {"table": "percentile_curves"} | _pooled_curve([latencies for latencies, _ in runs])
             for row in _time_bins([timed for _, timed in runs if timed]):
                 yield number, {"table": "time_bins"} | row
 

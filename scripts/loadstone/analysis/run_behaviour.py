@@ -61,8 +61,7 @@ def find(source: Source, facts: Sequence[Row], lag_limit: Mapping[str, float]) -
 
 
 def _of_cells(source: Source, pools: Sequence[Pool], files: list[str]) -> Iterator[tuple[int, Row]]:
-    also = "generator", "written_ns"
-    for pool, position, requests in source.requests(pools, files, with_excluded=True, also=also):
+    for pool, position, requests in source.requests(pools, files, with_excluded=True, also=distributions.OF_RUN):
         figures = distributions.of_run(requests)
         run = pools[pool].runs[position] | {"clock_set_back_s": figures["clock_set_back_s"]}
         of_generators = _scheduled(run, requests)
@@ -188,8 +187,9 @@ def _scheduled(run: Row, requests: RunRequests) -> dict[int, tuple[Scheduled, _C
         return {}
     interval_ns = math.floor(1e9 / run["rate"])  # whole nanoseconds, as in vegeta's ConstantPacer (v12.13.0)
     found = {}
-    for generator in np.unique(requests.generator[requests.dated]).tolist():
-        own = requests.dated & (requests.generator == generator)
+    generators = requests.also["generator"]
+    for generator in np.unique(generators[requests.dated]).tolist():
+        own = requests.dated & (generators == generator)
         found[generator] = Scheduled.of(requests.seq[own], requests.times_ns[own], interval_ns), own
     return found
 

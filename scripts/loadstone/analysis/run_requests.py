@@ -8,7 +8,7 @@ import hashlib
 import json
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from itertools import pairwise
 from pathlib import Path
@@ -132,17 +132,15 @@ class RunRequests:
 
     Or those of every phase, if they were asked for. `times_ns` are nanoseconds since 1970, or since the start of the
     run if the tool records no time of day; 0 if it records neither. `latency_ns` of requests that timed out are lower
-    bounds, `written_ns` is what the tool wrote. `outcome` has the bits of ``sql/run_requests.sql``. `phase`,
-    `generator` and `written_ns` are empty unless they were asked for.
+    bounds. `outcome` has the bits of ``sql/run_requests.sql``. `also` are the columns of ``sql/measured_requests.sql``
+    that were asked for, by name; masked arrays if any value is null.
     """
 
     seq: NDArray[np.int64]
     times_ns: NDArray[np.int64]
     latency_ns: NDArray[np.int64]
     outcome: NDArray[np.uint8]
-    phase: NDArray[np.object_] = field(default_factory=lambda: np.empty(0, object))
-    generator: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
-    written_ns: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
+    also: Mapping[str, NDArray[Any]]
 
     @property
     def sent_ns(self) -> NDArray[np.int64] | None:
@@ -331,7 +329,9 @@ def read(
         found = columns.pop("series")
         edges = np.flatnonzero(np.diff(found, prepend=-1, append=-1))
         for low, high in pairwise(edges.tolist()):
-            yield int(found[low]), RunRequests(**{name: column[low:high] for name, column in columns.items()})
+            own = {name: column[low:high] for name, column in columns.items()}
+            further = {name: own.pop(name) for name in also}
+            yield int(found[low]), RunRequests(**own, also=further)
 
 
 def select(connection: duckdb.DuckDBPyConnection, pools: Sequence[Pool]) -> None:

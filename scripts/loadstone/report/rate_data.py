@@ -133,7 +133,7 @@ def gather(
         inspected = of_run(requests, row["resolution_ns"], unit)
         runs.append((row["rate"], _run(row, unit) | known[row["rate"]].get(_key(row), {}) | inspected))
         if not row["excluded"] and (found := distributions.timed_requests(row, requests)):
-            timed[row["rate"]][row["variant"]] += _by_phase(found, requests.phase)
+            timed[row["rate"]][row["variant"]] += _by_phase(found, requests.also["phase"])
     over_time = {rate: _over_time(variants) for rate, variants in timed.items()}
     usage = resources_section.over_time(queries, rates)
     return {
