@@ -132,7 +132,7 @@ def _judged(
     runs, profiles = [], []
     for fact, behaviour in zip(facts, behaviours, strict=True):
         key, found = _place(fact), behaviour.figures
-        # Without requests, or if some are missing, the figures are those that the tool reported.
+        # Without requests, or if some are missing, `counted` is what the tool reported; `found` is of requests alone.
         counted = found | {"requests": found.get("n_requests")} if fact["evidence"] == "raw" else reported.get(key, {})
         verdict = judge(
             fact,

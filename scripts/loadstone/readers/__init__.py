@@ -13,14 +13,16 @@ To read the files of another tool:
    (``Format(report=stream.text_reader(parse), ...)``), or `hdr` where the file does not name its unit. A figure that
    the tool does not have, or defines differently from table `reports` in `docs/tables.md`, is omitted. What else
    differs between formats is a field of `Format` too.
+   Latency over time, and whether a clock was set back, depend on the order of numbers: `ab_tsv` says what to do with a
+   file in another order than that of sending.
    The module's ``GENERATORS`` says what the latency of the tool means, unless another module of the tool does.
 2. Add the module to `MODULES` below. Its place is its rank: when a run has the same results twice, the first is used.
 3. Add the name to `FOREIGN` in `loadstone.archive`: ``results`` makes a run collected, ``summary`` does not.
-4. Add a row to both lists of `docs/importing.md`: formats, and what the tools measure.
+4. Add it to `docs/importing.md`: a row of the formats, a sentence on what the tool measures.
 
 `VERSION` of the tables stays as it is: tables of campaigns with such files are rebuilt by themselves. Tests damage a
-sample of every format: put a real file into `tests/readers/samples`, and name it in
-`tests/readers/test_every_format.py` and `tests/fuzz/test_fuzz_readers.py`.
+sample of every format: put a real file into `tests/readers/samples` or, if it is short, its text into
+`tests/support/foreign.py`, and name it in `tests/readers/test_every_format.py` and `tests/fuzz/test_fuzz_readers.py`.
 """
 
 from loadstone.readers import (

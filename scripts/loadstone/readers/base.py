@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 # A row is one request. `seq` counts in the order of sending, as far as the tool records it: latency over time and send
-# lag depend on it. `sent_at` is the tool's time stamp in UTC, null where it is not known or too coarse for the run.
+# lag depend on it. `sent_at` is the tool's time stamp in UTC, null where unknown or in steps above 2 % of the run.
 # `code` 0 means that no complete response came, null that the tool does not record it.
 SCHEMA = pa.schema(
     [
