@@ -1,10 +1,11 @@
-"""Percentiles of pooled requests: against numpy and DuckDB, and what timeouts leave known."""
+"""Percentiles of pooled requests: against numpy and DuckDB, what timeouts leave known; send lags and set-back clocks."""
 
 import duckdb
 import numpy as np
 import pyarrow as pa
 import pytest
 from loadstone.stats import Latencies, is_lower_bound
+from loadstone.stats.latencies import clock_set_back_ns, send_lags, sum_of
 
 SHARES = [0, 0.001, 0.25, 1 / 3, 0.5, 0.9, 0.95, 0.99, 0.999, 1]
 LARGEST = np.iinfo(np.int64).max
@@ -54,3 +55,36 @@ def test_a_percentile_is_a_lower_bound_where_a_timeout_could_have_changed_it(see
         # A place between two requests is also in doubt where the timeout is the upper one.
         assert not is_bound or np.quantile(values, share, method="higher") >= least
     assert bounds["mean"] == timed_out.any()
+
+
+def test_send_lags_count_from_the_earliest_start_that_any_request_implies() -> None:
+    seq, interval_ns = np.array([0, 1, 2, 5]), 1000
+    zero_ns, lags_ns = send_lags(seq, np.array([10_700, 11_000, 12_100, 15_000]), interval_ns)
+    assert (zero_ns, lags_ns.tolist()) == (10_000, [700, 0, 100, 0])
+
+
+def test_times_that_64_bits_cannot_add_up_are_exact() -> None:
+    far, near = 2**63 - 1, -(2**63)
+    zero_ns, lags_ns = send_lags(np.array([0, 2**40]), np.array([near, far]), 10**9)
+    starts = [near, far - 2**40 * 10**9]
+    assert (zero_ns, lags_ns.tolist()) == (min(starts), [start - min(starts) for start in starts])
+    assert sum_of(np.array([far]), np.array([far])).tolist() == [2 * far]
+    assert clock_set_back_ns(np.array([far, near]), np.array([0, 0])) == far - near
+
+
+@pytest.mark.parametrize(("sent_ns", "back_ns"), [([0, 5, 10], 0), ([0, 10, 4], 6), ([7], 0), ([], 0)])
+def test_a_clock_is_set_back_by_its_largest_step(sent_ns: list[int], back_ns: int) -> None:
+    assert clock_set_back_ns(np.array(sent_ns, np.int64), np.full(len(sent_ns), 3)) == back_ns
+
+
+def test_a_request_that_began_earlier_and_ended_later_sets_no_clock_back() -> None:
+    """Numbers may be in the order of completion: a slow request began before the one that was completed before it."""
+    assert clock_set_back_ns(np.array([100, 0]), np.array([10, 200])) == 0
+
+
+def test_the_deviation_is_that_of_numpy_and_of_equal_latencies_zero() -> None:
+    random = np.random.default_rng(3)
+    values = random.integers(1, 10**10, 3 * 10**6)
+    found = Latencies.pooled([(values, np.zeros(values.size, bool))]).std()
+    assert found == pytest.approx(np.std(values.astype(np.longdouble)), rel=1e-14)
+    assert Latencies.pooled([(np.full(1000, 2**54 + 1), np.zeros(1000, bool))]).std() == 0

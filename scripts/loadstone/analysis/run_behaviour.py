@@ -20,11 +20,10 @@ from loadstone.analysis.distributions import SHARES
 from loadstone.analysis.run_requests import NO_GENERATOR, Pool, RunRequests, Source
 from loadstone.readers import load_generators
 from loadstone.stats import Latencies, estimable, run_shape
-from loadstone.stats.latencies import Scheduled
+from loadstone.stats.latencies import send_lags, sum_of
 from loadstone.text import listed, ms, percent, rate_text, rounded, three
 
 _Integers = NDArray[np.int64]
-_Chosen = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -40,6 +39,17 @@ class RunBehaviour:
     sending: Row
     senders: list[Row]
     out_of_sync: str | None
+
+
+@dataclass(frozen=True)
+class _Lags:
+    """Requests of one of a run's generators: numbers, send lags, latencies since they were due; see `send_lags`."""
+
+    generator: int
+    zero_ns: int
+    seq: _Integers
+    lags_ns: _Integers
+    corrected_ns: _Integers
 
 
 def find(source: Source, facts: Sequence[Row], lag_limit: Mapping[str, float]) -> list[RunBehaviour]:
@@ -64,16 +74,15 @@ def _of_cells(source: Source, pools: Sequence[Pool], files: list[str]) -> Iterat
     for pool, position, requests in source.requests(pools, files, with_excluded=True, also=distributions.OF_RUN):
         figures = distributions.of_run(requests)
         run = pools[pool].runs[position] | {"clock_set_back_s": figures["clock_set_back_s"]}
-        of_generators = _scheduled(run, requests)
-        parts = {
-            "figures": [figures],
-            "shape": [_shape(run, requests)],
-            "lag": [_lag(requests, of_generators)] if of_generators and _refusal(run) is None else [],
-            "sender": _lags_of_senders(of_generators) if (run["generators"] or 1) > 1 else [],
-        }
-        for part, rows in parts.items():
-            for row in rows:
-                yield pool, {"series": position, "part": part} | row
+        rows = [{"part": "figures"} | figures, {"part": "shape"} | _shape(run, requests)]
+        several, is_scheduled = (run["generators"] or 1) > 1, _refusal(run) is None
+        lags = [*_by_generator(run, requests)] if several or is_scheduled else []
+        if lags and is_scheduled:
+            rows.append({"part": "lag"} | _lag(run, requests, lags))
+        if several:
+            rows += [{"part": "sender"} | _sender(each) for each in lags if each.generator != NO_GENERATOR]
+        for row in rows:
+            yield pool, {"series": position} | row
 
 
 def _depends_on(pool: Pool) -> object:
@@ -181,39 +190,40 @@ class LagLimit:
         return max(self.time_ns, self.share * median_ns)
 
 
-def _scheduled(run: Row, requests: RunRequests) -> dict[int, tuple[Scheduled, _Chosen]]:
-    """By generator: when its requests with a time of day were due, and which these are."""
+def _by_generator(run: Row, requests: RunRequests) -> Iterator[_Lags]:
+    """The send lags of each generator's requests with a time of day."""
     if run["rate"] <= _NO_RATE:
-        return {}
-    interval_ns = math.floor(1e9 / run["rate"])  # whole nanoseconds, as in vegeta's ConstantPacer (v12.13.0)
-    found = {}
+        return
     generators = requests.also["generator"]
     for generator in np.unique(generators[requests.dated]).tolist():
         own = requests.dated & (generators == generator)
-        found[generator] = Scheduled.of(requests.seq[own], requests.times_ns[own], interval_ns), own
-    return found
+        seq, latencies_ns = requests.seq[own], requests.latency_ns[own]
+        zero_ns, lags_ns = send_lags(seq, requests.times_ns[own], _interval_ns(run))
+        yield _Lags(generator, zero_ns, seq, lags_ns, sum_of(latencies_ns, lags_ns))
 
 
-def _lag(requests: RunRequests, of_generators: Mapping[int, tuple[Scheduled, _Chosen]]) -> Row:
+def _interval_ns(run: Row) -> int:
+    """Whole nanoseconds, as in vegeta's ConstantPacer (v12.13.0)."""
+    interval_ns: int = math.floor(1e9 / run["rate"])
+    return interval_ns
+
+
+def _lag(run: Row, requests: RunRequests, parts: Sequence[_Lags]) -> Row:
     """How late requests were sent, and their latency since they were due.
 
     ``achieved_rate`` is since the first request was due, ``least_rate`` the smaller one of the two halves of the
     requests, each since its first request was sent; None without a time between them. ``lag_max_seq`` is the first
     request with the maximum lag, ``lag_max_due_s`` when it was due.
     """
-    parts = [*of_generators.values()]
-    lags = Latencies(np.sort(np.concatenate([each.lags_ns for each, _ in parts])), 0, None)
-    corrected = [each.corrected(requests.latency_ns[own]) for each, own in parts]
-    since_due = Latencies(np.sort(np.concatenate(corrected)), 0, None)
-    latest = []
-    for each, own in parts:
-        place = int(np.argmax(each.lags_ns))
-        latest.append((int(each.lags_ns[place]), -int(requests.seq[own][place]), int(each.due_ns[place])))
-    lag_max_ns, less_seq, due_ns = max(latest)
+    places = [int(np.argmax(each.lags_ns)) for each in parts]
+    latest = [(int(each.lags_ns[place]), -int(each.seq[place])) for each, place in zip(parts, places, strict=True)]
+    lag_max_ns, less_seq = max(latest)
+    lags = Latencies(np.sort(np.concatenate([each.lags_ns for each in parts])), 0, None)
+    since_due = Latencies(np.sort(np.concatenate([each.corrected_ns for each in parts])), 0, None)
     seq, sent_ns = requests.seq[requests.dated], requests.times_ns[requests.dated]
     first, last, middle = int(seq[0]), int(seq[-1]), (int(seq[0]) + int(seq[-1])) // 2
     start_ns, end_ns = int(sent_ns.min()), int(sent_ns.max())
-    due_from_ns = min(each.zero_ns for each, _ in parts) + min(int(each.due_ns[0]) for each, _ in parts)
+    due_from_ns = min(each.zero_ns for each in parts) + first * _interval_ns(run)
     halves = [
         _rate(middle - first, int(sent_ns[seq <= middle].max()) - start_ns),
         _rate(last - middle, end_ns - int(sent_ns[seq >= middle].min())),
@@ -224,7 +234,7 @@ def _lag(requests: RunRequests, of_generators: Mapping[int, tuple[Scheduled, _Ch
         **_at(lags, "lag", PERCENTILES),
         "lag_max_ns": float(lag_max_ns),
         "lag_max_seq": -less_seq,
-        "lag_max_due_s": due_ns / 1e9,
+        "lag_max_due_s": -less_seq * _interval_ns(run) / 1e9,
         "corrected_mean_ns": since_due.mean(),
         **_at(since_due, "corrected", _OBSERVED),
     }
@@ -327,16 +337,11 @@ def late_text(row: Mapping[str, Any]) -> str | None:
 _CLOCK = ("clock_offset_ns", "clock_uncertainty_ns", "clock_drift_ns")
 
 
-def _lags_of_senders(of_generators: Mapping[int, tuple[Scheduled, _Chosen]]) -> list[Row]:
-    """How late each generator sent its requests, by its own clock."""
-    return [
-        {"generator": generator, "requests": lags.size, "zero_ns": each.zero_ns}
-        | _at(lags, "lag", {"p50": 0.5, "p99": 0.99})
-        | {"lag_max_ns": float(lags.ordered_ns[-1])}
-        for generator, (each, _) in of_generators.items()
-        if generator != NO_GENERATOR
-        for lags in [each.lags()]
-    ]
+def _sender(part: _Lags) -> Row:
+    """How late one of several generators sent its requests, by its own clock."""
+    lags = Latencies(np.sort(part.lags_ns), 0, None)
+    figures = _at(lags, "lag", {"p50": 0.5, "p99": 0.99}) | {"lag_max_ns": float(lags.ordered_ns[-1])}
+    return {"generator": part.generator, "requests": lags.size, "zero_ns": part.zero_ns} | figures
 
 
 def _senders(fact: Row, found: Sequence[Row]) -> list[Row]:

@@ -1,4 +1,4 @@
-"""Latencies of pooled requests: percentiles, which timeouts make lower bounds, bins of time, and lag behind a schedule.
+"""Latencies of pooled requests: percentiles, which timeouts make lower bounds, bins of time, and send lags.
 
 Percentiles are always of pooled requests, never averages over runs, and interpolate linearly between order statistics:
 the default of numpy and type 7 of Hyndman & Fan 1996, *Sample Quantiles in Statistical Packages*, The American
@@ -191,42 +191,23 @@ def _rounded(value: float) -> int:
 # --- on a schedule ----------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Scheduled:
-    """How late requests of one load generator were sent; they are in the order of their numbers.
+def send_lags(seq: _Integers, sent_ns: _Integers, interval_ns: int) -> tuple[int, _Integers]:
+    """When request 0 of one load generator was due (ns), and how much later than due each of these requests was sent.
 
-    Request number n is due n intervals after number 0, which was due at `zero_ns`: the earliest start that any request
-    implies. No request is sent early, so one punctual request is enough, and a late first request does not hide the lag
-    of all others. `due_ns` (since number 0 was due) and `lags_ns` have the number of requests as length.
+    Request number n is due n intervals after request 0, which was due at the earliest start that any request implies.
+    No request is sent early, so one punctual request is enough, and a late first request does not hide the lag of all
+    others. Latencies since requests were due are the sum of both: Tene 2013, "How NOT to measure latency" (coordinated
+    omission). That is exact, not an estimate, because every request was sent and its due time is known.
     """
-
-    zero_ns: int
-    due_ns: _Integers
-    lags_ns: _Integers
-
-    @classmethod
-    def of(cls, seq: _Integers, sent_ns: _Integers, interval_ns: int) -> Self:
-        """Of at least one request: numbers, times, and the time between two requests (ns)."""
-        if _largest(seq) * interval_ns + _largest(sent_ns) > _SAFE:
-            seq, sent_ns = seq.astype(object), sent_ns.astype(object)
-        due_ns = seq * interval_ns
-        starts_ns = sent_ns - due_ns
-        zero_ns = starts_ns.min()
-        return cls(int(zero_ns), due_ns, starts_ns - zero_ns)
-
-    def lags(self) -> Latencies:
-        return Latencies(np.sort(self.lags_ns), 0, None)
-
-    def corrected(self, latencies_ns: _Integers) -> _Integers:
-        """Latencies since requests were due: Tene 2013, "How NOT to measure latency" (coordinated omission).
-
-        Exact, not an estimate, because every request was sent and its due time is known.
-        """
-        return sum_of(latencies_ns, self.lags_ns)
+    if _largest(seq) * interval_ns + _largest(sent_ns) > _SAFE:
+        seq, sent_ns = seq.astype(object), sent_ns.astype(object)
+    starts_ns = sent_ns - seq * interval_ns
+    zero_ns = starts_ns.min()
+    return int(zero_ns), starts_ns - zero_ns
 
 
 def clock_set_back_ns(sent_ns: _Integers, latencies_ns: _Integers) -> int:
-    """By how much the clock of one load generator was set back between two consecutive requests; negative if it wasn't.
+    """By how much the clock of one load generator was set back between two consecutive requests.
 
     Requests are in the order of their numbers, which is that of sending (vegeta) or of completion (k6). So both start
     and end of a request must have been set back by that much.
@@ -234,7 +215,7 @@ def clock_set_back_ns(sent_ns: _Integers, latencies_ns: _Integers) -> int:
     ends_ns = sum_of(sent_ns, latencies_ns)
     if _largest(ends_ns) > _SAFE:
         sent_ns, ends_ns = sent_ns.astype(object), ends_ns.astype(object)
-    return int(np.minimum(-np.diff(sent_ns), -np.diff(ends_ns)).max(initial=-1))
+    return int(np.minimum(-np.diff(sent_ns), -np.diff(ends_ns)).max(initial=0))
 
 
 def sum_of(first: _Integers, second: _Integers) -> _Integers:
