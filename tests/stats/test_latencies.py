@@ -1,4 +1,4 @@
-"""Percentiles of pooled requests: against numpy and DuckDB, what timeouts leave known; send lags and set-back clocks."""
+"""Percentiles of pooled requests against numpy and DuckDB, lower bounds, send lags, and clocks that were set back."""
 
 import duckdb
 import numpy as np
