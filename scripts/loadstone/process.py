@@ -21,6 +21,7 @@ from typing import IO, Any, Protocol
 import psutil
 
 from loadstone.errors import LoadstoneError
+from loadstone.supervisor import ENDED
 
 # Programs that `make setup` does not install.
 OPTIONAL = ("k6", "artillery")
@@ -213,7 +214,9 @@ class Program:
     def _end_group(self) -> None:
         if self._supervised:
             with self._report:
-                self.left = self._report.read().splitlines()
+                *self.left, last = self._report.read().splitlines() or [""]
+            if last != ENDED:  # its supervisor was killed
+                _signal_group(self.pid, signal.SIGKILL)
         else:
             _signal_group(self.pid, signal.SIGKILL)
         self._supervisor.forget(self._process.pid)

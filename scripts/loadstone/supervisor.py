@@ -8,7 +8,8 @@ of the job runs. Groups listed as ``*<pgid>`` are those of supervisors, which en
 With a command as arguments it is its supervisor (Linux only): the command is its child, and whatever that starts stays
 below it, also in other sessions, because orphans become children of the nearest "child subreaper" (prctl(2)). It ends
 all of them when the command ends or it gets SIGTERM, then ends as the command did. The descriptor in its first argument
-receives the command's process id, then the names of processes that had left the command's session, a line each.
+receives the command's process id, then the names of processes that had left the command's session, a line each, and at
+last `ENDED`: without it this process was killed, and the command may still run.
 """
 
 import contextlib
@@ -21,6 +22,7 @@ import time
 from collections.abc import Collection
 
 GRACE_S = 3.0
+ENDED = "ended"
 _POLL_S = 0.02
 _PR_SET_CHILD_SUBREAPER = 36
 
@@ -145,8 +147,8 @@ def _supervise(report: int, command: list[str]) -> None:
     code = os.waitstatus_to_exitcode(os.waitpid(program, 0)[1])
     if left := end_children(session=program):
         print("ended what it had left running:", ", ".join(left), file=sys.stderr, flush=True)
-        with contextlib.suppress(BrokenPipeError):  # the job was killed
-            os.write(report, "\n".join(left).encode())
+    with contextlib.suppress(BrokenPipeError):  # the job was killed
+        os.write(report, "\n".join([*left, ENDED]).encode())
     if code < 0:
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         with contextlib.suppress(OSError):  # SIGKILL has no handler

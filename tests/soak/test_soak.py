@@ -22,6 +22,7 @@ import pytest
 from cluster.control_plane import ControlPlane
 from cluster.network import own_network
 from cluster.shop import Shop, gateway, record_of, shop_sweep
+from loadstone.archive import campaigns, scan_campaign
 from loadstone.publish.site import files
 from support.checkout import PROJECT, Checkout, assert_whole, free_ports, kill_all
 from support.clock import Clock
@@ -34,6 +35,7 @@ DISK = "48m"
 SWEEP = {"rates": [50, 100], "runs": 4, "duration": "300ms", "timeout": "1s", "give_up_after": 100}
 RUNS = 16
 COMMANDS = 6  # at most
+ENDS = ("power loss", "one is killed", "Ctrl-C")  # of `processes_end`
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small file system needs root")
 Fault = Callable[[subprocess.Popen[bytes]], None]
@@ -72,8 +74,8 @@ class Episode:
         assert code == 0, f"exit code {code}"
 
     def interfere(self, process: subprocess.Popen[bytes]) -> None:
-        """One to three faults while a command runs, most of them while a run is collected."""
-        for _ in range(self.chance.randint(1, 3)):
+        """Several faults while a command runs, most of them while a run is collected."""
+        for _ in range(self.chance.randint(2, 8)):
             if self.chance.random() < 0.75:
                 self._wait_for_a_file(process)
                 longest_s = 1.0
@@ -83,7 +85,8 @@ class Episode:
                 process.wait(self.chance.uniform(0, longest_s))
             if process.poll() is not None:
                 return
-            name = self.chance.choice(sorted(self.faults))
+            # Half of them end processes: that leaves the most unfinished.
+            name = self.chance.choice(sorted(self.faults) if self.chance.random() < 0.5 else ENDS)
             self.say(f"{name}, with {len(self.checkout.results())} runs collected")
             self.faults[name](process)
 
@@ -118,7 +121,7 @@ def processes_end(episode: Episode) -> dict[str, Fault]:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGINT)
 
-    return {"power loss": lambda process: kill_all(episode.checkout, process), "one is killed": one, "Ctrl-C": terminal}
+    return dict(zip(ENDS, (lambda process: kill_all(episode.checkout, process), one, terminal), strict=True))
 
 
 def disk_is_full(episode: Episode) -> Fault:
@@ -252,6 +255,7 @@ def run_episode(episode: Episode, pristine: Path, folder: Path) -> None:
     assert_whole(checkout)
     assert len(checkout.results()) == RUNS
     assert not list(checkout.archive.rglob(".*.part"))
+    assert [scan_campaign(campaign).problems for campaign in campaigns(checkout.archive)] == [[]]
     assert (checkout.campaign / "completion_time.txt").exists()
     episode.check_target()
     check_derived(episode, pristine, folder / "twin")

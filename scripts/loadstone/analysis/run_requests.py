@@ -325,13 +325,25 @@ def read(
     values = {"files": files, "stream": stream, "with_excluded": with_excluded, "every_phase": every_phase}
     values["columns"] = ["series", *_COLUMNS, *also]
     for part in parts:
-        columns: dict[str, Any] = connection.execute(sql.load("run_requests"), values | {"series": part}).fetchnumpy()
+        columns = _ordered(connection.execute(sql.load("run_requests"), values | {"series": part}).fetchnumpy())
         found = columns.pop("series")
         edges = np.flatnonzero(np.diff(found, prepend=-1, append=-1))
         for low, high in pairwise(edges.tolist()):
             own = {name: column[low:high] for name, column in columns.items()}
             further = {name: own.pop(name) for name in also}
             yield int(found[low]), RunRequests(**own, also=further)
+
+
+def _ordered(columns: dict[str, Any]) -> dict[str, Any]:
+    """By run and number; equal numbers in an order that depends on nothing else.
+
+    Much faster than sorting in a query, since large parts are in order already.
+    """
+    order = np.argsort(columns["seq"], kind="stable")
+    order = order[np.argsort(columns["series"][order], kind="stable")]
+    if ((np.diff(columns["seq"][order]) == 0) & (np.diff(columns["series"][order]) == 0)).any():
+        order = np.lexsort([columns[name] for name in ("outcome", "latency_ns", "times_ns", "seq", "series")])
+    return {name: column[order] for name, column in columns.items()}
 
 
 def select(connection: duckdb.DuckDBPyConnection, pools: Sequence[Pool]) -> None:

@@ -1,6 +1,6 @@
 -- One row per measured request (of measured_requests.sql, in $files) of stream $stream of the runs $series (null: of all
--- that are selected), ordered by run and by number. $with_excluded: of excluded runs too. $every_phase: requests of all
--- phases. $columns are those of the relation and the ones below; series and those that order rows are always among them.
+-- that are selected). $with_excluded: of excluded runs too. $every_phase: requests of all phases. $columns are those of
+-- the relation and the ones below.
 --
 -- times_ns: 0 if unknown
 -- outcome:  1 (has a code) + 2 (failed) + 4 (timed out) + 8 (answered as asked) + 16 (of the measured phase) + 32 (has a
@@ -17,4 +17,3 @@ FROM (
     FROM measured_requests($files, every_phase := $every_phase, with_excluded := $with_excluded)
     WHERE stream = $stream AND ($series IS NULL OR list_contains($series, series))
 )
-ORDER BY series, seq, times_ns, latency_ns, outcome
