@@ -11,8 +11,11 @@ MEAN, ERRORS, THROUGHPUT = "mean", "error_fraction", "throughput"
 # Shares of the pooled requests of a cell, by the name of their columns: `p50_ns`, `p50_low_ns`, ...
 PERCENTILES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p999": 0.999}
 
-# Percentiles that single runs and time bins have too, that readers can choose, and that have verdicts.
+# Percentiles that readers can choose, that have verdicts, and that successful requests and time bins have too.
 SHOWN_PERCENTILES = {name: PERCENTILES[name] for name in ("p50", "p90", "p99")}
+
+# Percentiles that tables have of single runs, which tools report too.
+RUN_PERCENTILES = {"p50": 0.5, "p75": 0.75, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p999": 0.999}
 
 LATENCIES = (MEAN, *SHOWN_PERCENTILES)
 STATISTICS = (*LATENCIES, ERRORS)

@@ -5,7 +5,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from loadstone.stats import Latencies, is_lower_bound
-from loadstone.stats.latencies import clock_set_back_ns, send_lags, sum_of
+from loadstone.stats.latencies import Moments, clock_set_back_ns, deviation, send_lags, sum_of
 
 SHARES = [0, 0.001, 0.25, 1 / 3, 0.5, 0.9, 0.95, 0.99, 0.999, 1]
 LARGEST = np.iinfo(np.int64).max
@@ -82,9 +82,16 @@ def test_a_request_that_began_earlier_and_ended_later_sets_no_clock_back() -> No
     assert clock_set_back_ns(np.array([100, 0]), np.array([10, 200])) == 0
 
 
-def test_the_deviation_is_that_of_numpy_and_of_equal_latencies_zero() -> None:
-    random = np.random.default_rng(3)
-    values = random.integers(1, 10**10, 3 * 10**6)
-    found = Latencies.pooled([(values, np.zeros(values.size, bool))]).std()
-    assert found == pytest.approx(np.std(values.astype(np.longdouble)), rel=1e-14)
-    assert Latencies.pooled([(np.full(1000, 2**54 + 1), np.zeros(1000, bool))]).std() == 0
+@pytest.mark.parametrize("largest", [10**6, 2**33, 2**62, LARGEST])
+def test_sums_and_squares_are_exact(largest: int) -> None:
+    values = np.random.default_rng(3).integers(-largest, largest, 1000)
+    found = Moments.of(pooled(values))
+    assert found == Moments(1000, sum(values.tolist()), sum(value * value for value in values.tolist()))
+
+
+def test_the_deviation_is_that_of_numpy_however_latencies_are_divided() -> None:
+    values = np.random.default_rng(3).integers(1, 10**10, 3 * 10**6)
+    whole, part = Moments.of(pooled(values)), Moments.of(pooled(values[:1000]))
+    expected = pytest.approx(np.std(values.astype(np.longdouble)), rel=1e-14)
+    assert deviation([whole]) == expected and deviation([whole.without(part), part]) == expected
+    assert deviation([Moments.of(pooled(np.full(1000, 2**54 + 1))), Moments(0, 0, 0)]) == 0

@@ -16,7 +16,7 @@ from loadstone import sql, stats
 from loadstone.analysis import Row, by_key, replicates
 from loadstone.analysis.run_requests import Pool, RunRequests, Source, key
 from loadstone.analysis.scope import grouped, joined
-from loadstone.percentiles import PERCENTILES, SHOWN_PERCENTILES
+from loadstone.percentiles import PERCENTILES, RUN_PERCENTILES, SHOWN_PERCENTILES
 from loadstone.stats import Latencies
 from loadstone.stats.latencies import TimeBins, TimedRequests, clock_set_back_ns
 
@@ -32,9 +32,6 @@ _CURVE = [0.01, 0.05, *(tenth / 10 for tenth in range(1, 8)), 0.75, 0.8, 0.85, 0
     round(1 - 10 ** -(1 + step / _STEPS), 9) for step in range(_STEPS * (_NINES - 1) + 1)
 ]
 SHARES = sorted({*_CURVE, *PERCENTILES.values()})
-
-# Of a single run: those that tools report, too.
-RUN_PERCENTILES = PERCENTILES | {"p75": 0.75}
 
 _RunLatencies = tuple[NDArray[np.int64], NDArray[np.bool_]]  # of a run, and which requests timed out
 
@@ -55,7 +52,7 @@ def of_run(requests: RunRequests) -> Row:
     first request by number.
     """
     latencies = Latencies.pooled([(requests.latency_ns, requests.timed_out)])
-    ok = Latencies.pooled([(requests.latency_ns[requests.ok], requests.timed_out[requests.ok])])
+    ok = Latencies.pooled([(requests.latency_ns, requests.timed_out)], [requests.ok])
     with_code, failed = int(requests.has_code.sum()), int(requests.failed.sum())
     times_ns, back_ns = requests.times_ns[requests.dated], _clock_set_back_ns(requests)
     return _counts(latencies) | {
@@ -115,6 +112,7 @@ def of_pools(source: Source, comparison: str | None, pools: Sequence[Pool]) -> l
         for number, run, requests in source.requests(chosen, files):
             latencies = requests.latency_ns, requests.timed_out
             by_pool[number].append((latencies, timed_requests(chosen[number].runs[run], requests)))
+            del requests  # of a large run
         for number, runs in sorted(by_pool.items()):
             yield number, {"table": "percentile_curves"} | _pooled_curve([latencies for latencies, _ in runs])
             for row in _time_bins([timed for _, timed in runs if timed]):

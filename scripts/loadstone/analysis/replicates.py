@@ -10,6 +10,7 @@ number in between would break the pairs.
 
 import base64
 import json
+import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import repeat
@@ -24,6 +25,7 @@ from loadstone.analysis import Row, by_key, run_requests
 from loadstone.analysis.run_requests import Pool, RunRequests, Source
 from loadstone.percentiles import ERRORS, MEAN, PERCENTILES, SHOWN_PERCENTILES, THROUGHPUT
 from loadstone.stats import Latencies, Replicates, Sample
+from loadstone.stats.latencies import Moments, deviation
 from loadstone.tables import database
 
 _COUNTS = ("n_runs", "n_blocks", "n_requests", "n_timeouts", "offered", "limit_ns")
@@ -86,14 +88,17 @@ def _latencies(sampled: Sequence[Sample], ok: Sequence[NDArray[np.bool_]]) -> Ro
     }
     row |= {f"{name}_censored": is_lower for name, is_lower in pooled.censoring(PERCENTILES).items()}
     row |= {f"{name}_estimable": stats.estimable(pooled.size, share) for name, share in PERCENTILES.items()}
-    row |= {"n_timeouts": pooled.n_timeouts, "mean_ns": pooled.mean(), "std_ns": pooled.std()}
+    row |= {"n_timeouts": pooled.n_timeouts, "mean_ns": pooled.mean()}
+    of_all = Moments.of(pooled)
     del pooled  # of many requests it is large
-    parts = zip(sampled, ok, strict=True)
-    shown = Latencies.pooled((sample.latencies_ns[of_run], sample.censored[of_run]) for sample, of_run in parts)
+    shown = Latencies.pooled(((sample.latencies_ns, sample.censored) for sample in sampled), ok)
+    of_ok = Moments.of(shown)
     values = shown.quantiles([*SHOWN_PERCENTILES.values()]) or repeat(None)
     return (
         row
-        | {"ok_mean_ns": shown.mean() if shown.size else None, "ok_std_ns": shown.std() if shown.size else None}
+        | {"std_ns": deviation([of_all.without(of_ok), of_ok])}
+        | {"ok_mean_ns": shown.mean() if shown.size else None}
+        | {"ok_std_ns": math.sqrt(of_ok.mean_and_variance()[1]) if shown.size else None}
         | {f"ok_{name}_ns": value for name, value in zip(SHOWN_PERCENTILES, values, strict=False)}
     )
 

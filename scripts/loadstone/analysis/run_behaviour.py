@@ -18,6 +18,7 @@ from loadstone import stats
 from loadstone.analysis import Row, by_key, distributions, run_requests
 from loadstone.analysis.distributions import SHARES
 from loadstone.analysis.run_requests import NO_GENERATOR, Pool, RunRequests, Source
+from loadstone.percentiles import title
 from loadstone.readers import load_generators
 from loadstone.stats import Latencies, estimable, run_shape
 from loadstone.stats.latencies import send_lags, sum_of
@@ -156,9 +157,8 @@ _NO_RATE = 1e-9  # a schedule of centuries
 # Requests that are sent faster than planned, not only to catch up, have no known due time.
 _TOO_FAST = 1.01
 # A run is judged by the highest percentile that its requests support.
-PERCENTILES = {"p99": 0.99, "p90": 0.9, "p50": 0.5}
-_OBSERVED = PERCENTILES | {"p999": 0.999}  # latencies as measured, beside those since requests were due
-PERCENTILE_NAMES = {"p99": "99th percentile", "p90": "90th percentile", "p50": "median"}
+JUDGED = {"p99": 0.99, "p90": 0.9, "p50": 0.5}
+_OBSERVED = JUDGED | {"p999": 0.999}  # latencies as measured, beside those since requests were due
 # Remedies by the code of the reason, where another load generator would not help.
 _LONGER = "measure for longer, so that there are several requests"
 REMEDIES = {
@@ -176,7 +176,7 @@ class LagLimit:
     """A run is limited by its generator when the 99th percentile of its send lag is above `time_ns` and `share`.
 
     `share` is of the run's own median latency. With too few requests for the 99th percentile, the highest of
-    `PERCENTILES` that they support is judged, if any. A lag below `time_ns` is due to the load generator's timer:
+    `JUDGED` that they support is judged, if any. A lag below `time_ns` is due to the load generator's timer:
     ``vegeta attack`` waits in steps of 1 ms on Linux (golang/go#53824), so it sends up to 1.1 ms late on an idle
     machine. A lag below `share` does not visibly change any figure of the run. `apart_ns` is how far apart the clocks
     or starts of several generators may be.
@@ -231,7 +231,7 @@ def _lag(run: Row, requests: RunRequests, parts: Sequence[_Lags]) -> Row:
     return {
         "achieved_rate": _rate(last - first, end_ns - due_from_ns),
         "least_rate": min((rate for rate in halves if rate is not None), default=None),
-        **_at(lags, "lag", PERCENTILES),
+        **_at(lags, "lag", JUDGED),
         "lag_max_ns": float(lag_max_ns),
         "lag_max_seq": -less_seq,
         "lag_max_due_s": -less_seq * _interval_ns(run) / 1e9,
@@ -258,7 +258,7 @@ def _sending(fact: Row, found: Row, figures: Row, limit: LagLimit) -> Row:
     by_share = dict(zip(SHARES, figures["latencies_ns"], strict=True))
     observed = {f"observed_{name}_ns": by_share[share] for name, share in _OBSERVED.items()}
     limit_ns = limit.of(observed["observed_p50_ns"])
-    supported = next((name for name, share in PERCENTILES.items() if estimable(requests, share)), None)
+    supported = next((name for name, share in JUDGED.items() if estimable(requests, share)), None)
     own = {name: value for name, value in found.items() if name != "least_rate"}
     return (
         own
@@ -325,7 +325,7 @@ def late_text(row: Mapping[str, Any]) -> str | None:
     if not row.get("limited"):
         return None
     return (
-        f"its requests were sent late: the {PERCENTILE_NAMES[row['judged_by']]} of the send lag is "
+        f"its requests were sent late: the {title(row['judged_by']).lower()} of the send lag is "
         f"{ms(row['judged_lag_ns'])}, the limit {ms(row['lag_limit_ns'])}; {rounded(row['achieved_rate'], 4)} of "
         f"{rate_text(row['asked_rate'])} requests/s were sent, and the 99th percentile of latency, "
         f"{ms(row['observed_p99_ns'])}, is {ms(row['corrected_p99_ns'])} from when requests were due"

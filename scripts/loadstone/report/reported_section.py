@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from loadstone import stats
-from loadstone.percentiles import LATENCIES
+from loadstone.percentiles import LATENCIES, RUN_PERCENTILES
 from loadstone.readers import load_generators
 from loadstone.report.numbers import COARSE_NS, Unit, duration, in_steps, joined, resolution_text
 from loadstone.report.queries import Queries, Row, run_key
@@ -30,7 +30,7 @@ FIGURES = {
     "p999_ns": "p99.9",
     "max_ns": "Max",
 }
-_PERCENTILES = {"p50_ns": 0.5, "p75_ns": 0.75, "p90_ns": 0.9, "p95_ns": 0.95, "p99_ns": 0.99, "p999_ns": 0.999}
+_PERCENTILES = {f"{name}_ns": share for name, share in RUN_PERCENTILES.items()}
 # Figures of the chart across load, by the names that the page's other charts use.
 CHARTED = {"summaries": "mean_ns"} | {name: f"{name}_ns" for name in LATENCIES}
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from math import isclose
 from typing import Any
 
-from loadstone.analysis.run_behaviour import PERCENTILE_NAMES, halves
+from loadstone.analysis.run_behaviour import halves
 from loadstone.archive.run_records import RunRecord
-from loadstone.percentiles import PERCENTILES
+from loadstone.percentiles import PERCENTILES, title
 from loadstone.report import numbers
 from loadstone.report.numbers import SHOWN, Unit, duration, joined, rate_name, significant
 from loadstone.report.queries import Queries, Row, in_order
@@ -140,7 +140,7 @@ def shape_text(row: Row, unit: Unit) -> str:
 def late_text(row: Row, unit: Unit) -> str:
     """The send lag of a run that was sent late, and the limit."""
     lag, limit = (f"{significant(unit.of(row[name]))} {unit.symbol}" for name in ("judged_lag_ns", "lag_limit_ns"))
-    return f"sent late: {PERCENTILE_NAMES[row['judged_by']]} of the send lag {lag}, limit {limit}"
+    return f"sent late: {title(row['judged_by']).lower()} of the send lag {lag}, limit {limit}"
 
 
 def busy_text(record: RunRecord) -> Iterator[str]:

@@ -9,6 +9,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Self
 
 import numpy as np
@@ -41,12 +42,22 @@ class Latencies:
     first_timeout_ns: int | None
 
     @classmethod
-    def pooled(cls, runs: Iterable[tuple[_Integers, NDArray[np.bool_]]]) -> Self:
-        """The pooled requests of `runs`, of each the latencies (ns) and which of them timed out."""
+    def pooled(
+        cls, runs: Iterable[tuple[_Integers, NDArray[np.bool_]]], only: Sequence[NDArray[np.bool_]] | None = None
+    ) -> Self:
+        """The pooled requests of `runs`, of each the latencies (ns) and which of them timed out.
+
+        Or `only` some of each run. Of all requests there is one copy, since they may be millions.
+        """
         parts = list(runs)
-        ordered_ns = np.concatenate([latencies_ns for latencies_ns, _ in parts])
+        masks = only or [np.ones(latencies_ns.size, bool) for latencies_ns, _ in parts]
+        ends = np.cumsum([0, *(np.count_nonzero(mask) for mask in masks)]).tolist()
+        ordered_ns = np.empty(ends[-1], np.int64)
+        for (latencies_ns, _), mask, (low, high) in zip(parts, masks, pairwise(ends), strict=True):
+            ordered_ns[low:high] = latencies_ns[mask]
         ordered_ns.sort()
-        timeouts = [latencies_ns[timed_out] for latencies_ns, timed_out in parts if timed_out.any()]
+        timed_out = [(latencies_ns, mask & of_run) for (latencies_ns, of_run), mask in zip(parts, masks, strict=True)]
+        timeouts = [latencies_ns[of_run] for latencies_ns, of_run in timed_out if of_run.any()]
         first_ns = min((int(each.min()) for each in timeouts), default=None)
         return cls(ordered_ns, sum(each.size for each in timeouts), first_ns)
 
@@ -60,20 +71,28 @@ class Latencies:
         first_ns = self.first_timeout_ns
         return self.size if first_ns is None else int(np.searchsorted(self.ordered_ns, first_ns))
 
+    def total(self) -> int:
+        """The exact sum (ns)."""
+        values = self.ordered_ns
+        if values.size and _largest(values) > np.iinfo(np.int64).max // values.size:
+            return sum(values.tolist())
+        return int(values.sum())
+
     def mean(self) -> float:
         """From the exact sum (ns)."""
-        values = self.ordered_ns
-        if max(-int(values[0]), int(values[-1])) > np.iinfo(np.int64).max // values.size:
-            return float(sum(values.tolist()) / values.size)
-        return int(values.sum()) / values.size
+        return self.total() / self.size
 
-    def std(self) -> float:
-        """The standard deviation of all, with ddof 0 (ns)."""
-        mean_ns, squares = self.mean(), []
+    def squares(self) -> int:
+        """The exact sum of squares (ns²)."""
+        found = 0
         for part in range(0, self.size, _PART):
-            distances = self.ordered_ns[part : part + _PART] - mean_ns
-            squares.append(float((distances * distances).sum()))
-        return math.sqrt(math.fsum(squares) / self.size)
+            values = self.ordered_ns[part : part + _PART]
+            if _largest(values) > _SAFE:
+                found += sum(value * value for value in values.tolist())
+                continue
+            high, low = np.divmod(np.abs(values), 1 << 31)
+            found += (_sum(high * high) << 62) + (_sum(high * low) << 32) + _sum(low * low)
+        return found
 
     def quantiles(self, shares: Sequence[float]) -> list[float]:
         """The quantiles at `shares` (0 to 1) in ns; empty without requests."""
@@ -87,6 +106,44 @@ class Latencies:
         return {MEAN: self.n_timeouts > 0} | {
             name: is_lower_bound(self.size, known, share) for name, share in shares.items()
         }
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Exact sums of some latencies: how many there are, their total (ns), and the total of their squares (ns²)."""
+
+    size: int
+    total: int
+    squares: int
+
+    @classmethod
+    def of(cls, latencies: Latencies) -> Self:
+        return cls(latencies.size, latencies.total(), latencies.squares())
+
+    def without(self, other: "Moments") -> "Moments":
+        """Those of the rest, where `other` are some of these latencies."""
+        return Moments(self.size - other.size, self.total - other.total, self.squares - other.squares)
+
+    def mean_and_variance(self) -> tuple[float, float]:
+        """In ns and ns²; the variance has ddof 0."""
+        middle = self.total // self.size
+        off = (self.total - self.size * middle) / self.size
+        square = (self.squares - 2 * middle * self.total + self.size * middle**2) / self.size
+        return middle + off, max(square - off * off, 0.0)
+
+
+def deviation(parts: Sequence[Moments]) -> float:
+    """The standard deviation of all parts together, which have at least one latency, with ddof 0 (ns)."""
+    known = [(part.size, *part.mean_and_variance()) for part in parts if part.size]
+    size = sum(part_size for part_size, _, _ in known)
+    centre = sum(part_size * mean for part_size, mean, _ in known) / size
+    total = sum(part_size * (variance + (mean - centre) * (mean - centre)) for part_size, mean, variance in known)
+    return math.sqrt(total / size)
+
+
+def _sum(values: _Integers) -> int:
+    """Exact, of numbers from 0 to 2^62."""
+    return (int((values >> 32).sum()) << 32) + int((values & 0xFFFFFFFF).sum())
 
 
 def _between(low: int, high: int, share: float) -> float:

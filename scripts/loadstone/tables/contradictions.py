@@ -13,10 +13,11 @@ import pyarrow.compute as pc
 
 from loadstone.archive.metadata import Metadata
 from loadstone.archive.stages import planned_requests
+from loadstone.percentiles import RUN_PERCENTILES
 from loadstone.readers import Format, Report
 from loadstone.tables.exclusion import TOLERANCE
 
-_PERCENTILES = {"p50_ns": 0.5, "p75_ns": 0.75, "p90_ns": 0.9, "p95_ns": 0.95, "p99_ns": 0.99, "p999_ns": 0.999}
+_PERCENTILES = {f"{name}_ns": share for name, share in RUN_PERCENTILES.items()}
 _RISING = ("min_ns", *_PERCENTILES, "max_ns")
 _NAMES = {"mean_ns": "mean", "min_ns": "minimum", "max_ns": "maximum"}
 _SLACK = 0.02  # of estimated percentiles, and of how long an attack took

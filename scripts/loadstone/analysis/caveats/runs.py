@@ -16,9 +16,10 @@ from loadstone.analysis.caveats.base import (
     common,
 )
 from loadstone.analysis.reasons import quoted
-from loadstone.analysis.run_behaviour import PERCENTILE_NAMES, REMEDIES
+from loadstone.analysis.run_behaviour import REMEDIES
 from loadstone.analysis.scope import Series, way
 from loadstone.archive import plan
+from loadstone.percentiles import title
 from loadstone.stats import run_shape
 from loadstone.text import counted, listed, ms
 
@@ -287,7 +288,7 @@ def generator_limited(evidence: Evidence) -> Iterator[Occurrence]:
         worst = max(runs, key=lambda run: run["judged_lag_ns"])
         text = (
             f"The load generator fell behind in {len(runs):,} of {counted(n_of, 'run')} "
-            f"({evidence.where([each for each, _ in found])}): the {PERCENTILE_NAMES[worst['judged_by']]} of the send "
+            f"({evidence.where([each for each, _ in found])}): the {title(worst['judged_by']).lower()} of the send "
             f"lag is up to {ms(worst['judged_lag_ns'])}, the limit is {ms(worst['lag_limit_ns'])}."
         )
         yield Occurrence(SERIOUS, text, **evidence.in_runs(found, n_of))
