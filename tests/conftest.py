@@ -93,7 +93,7 @@ LONG = (
     "toolchain/test_setup",
     "stats",
 )
-# What .ci/run takes of them.
+# What .ci/run takes of them, without simulations and losses of machines that are marked as slow.
 INVARIANTS = (
     "stats",
     "collect",
@@ -137,7 +137,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if name(item).startswith(LONG) or _CLUSTERS.intersection(getattr(item, "fixturenames", ())):
             item.add_marker("long")
-        if name(item).startswith(INVARIANTS):
+        is_slow = name(item).startswith(("stats", "scheduler")) and item.get_closest_marker("slow")
+        if name(item).startswith(INVARIANTS) and not is_slow:
             item.add_marker("invariants")
 
 

@@ -48,6 +48,7 @@ def simulated() -> dict[tuple[int, float], dict[str, list]]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("figure", FIGURES)
 def test_intervals_cover_the_truth(simulated, figure):
     shares = {case: float(np.mean(told[figure])) for case, told in simulated.items()}
@@ -55,6 +56,7 @@ def test_intervals_cover_the_truth(simulated, figure):
     assert LEAST_OF_ALL <= np.mean(list(shares.values())) <= MOST_OF_ALL, shares
 
 
+@pytest.mark.slow
 def test_intervals_are_not_absurdly_wide(simulated):
     for (runs, between), told in simulated.items():
         # What Student's t would give if each run's true median were known, and what is not known of it.

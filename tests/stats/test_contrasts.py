@@ -218,6 +218,7 @@ def all_of(page, *, paired: bool, factor: float = 1.0):
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("paired", [True, False])
 def test_equal_variants_seldom_give_a_verdict_on_a_page(pages, paired):
     each, any_on_page = [], 0
@@ -229,11 +230,13 @@ def test_equal_variants_seldom_give_a_verdict_on_a_page(pages, paired):
     assert np.mean(np.array(each) <= ALPHA) <= ALPHA + 0.01
 
 
+@pytest.mark.slow
 def test_without_correction_a_page_would_often_err(pages):
     wrong = [any(found.p_different() <= ALPHA for _, found in all_of(page, paired=True)) for page in pages]
     assert np.mean(wrong) > 2 * ALPHA
 
 
+@pytest.mark.slow
 def test_variants_that_differ_by_the_margin_are_seldom_called_equivalent(pages):
     wrong = 0
     for page in pages:
@@ -242,6 +245,7 @@ def test_variants_that_differ_by_the_margin_are_seldom_called_equivalent(pages):
     assert wrong / len(pages) <= ALPHA
 
 
+@pytest.mark.slow
 def test_a_shift_is_within_its_interval_as_often_as_said(pages):
     hits = []
     for page in pages[:400]:
