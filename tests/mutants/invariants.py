@@ -115,6 +115,12 @@ MUTANTS = {
             ("workflow/test_kill.py::test_a_daemon_of_the_target_ends_with_its_run",),
         ),
         Mutant(
+            "nor does a program whose supervisor is killed",
+            "            if last != ENDED:  # its supervisor was killed\n",
+            "            if False:\n",
+            ("test_process.py::test_a_program_whose_supervisor_is_killed_is_ended_too",),
+        ),
+        Mutant(
             "SIGTERM ends a job with all clean-up done",
             "        raise SystemExit(128 + number)\n\n    signal.signal(signal.SIGTERM, leave)",
             "        os._exit(128 + number)\n\n    signal.signal(signal.SIGTERM, leave)",
