@@ -215,11 +215,20 @@ class Program:
         if self._supervised:
             with self._report:
                 *self.left, last = self._report.read().splitlines() or [""]
-            if last != ENDED:  # its supervisor was killed
-                _signal_group(self.pid, signal.SIGKILL)
+            if last != ENDED and self.pid != self._process.pid:  # its supervisor was killed
+                _end_now(self.pid)
         else:
             _signal_group(self.pid, signal.SIGKILL)
         self._supervisor.forget(self._process.pid)
+
+
+def _end_now(group: int, timeout_s: float = 3.0) -> None:
+    """SIGKILL; returns when it is gone, since the next program may need its port."""
+    deadline = time.monotonic() + timeout_s
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        while time.monotonic() < deadline:
+            os.killpg(group, signal.SIGKILL)
+            time.sleep(0.01)
 
 
 # As `python -m` with one more folder of modules, which PYTHONPATH would pass on to what the module starts.

@@ -263,3 +263,12 @@ def test_the_lag_of_a_real_attack(project) -> None:
     assert 0 <= row["lag_p50_ns"] <= row["lag_p99_ns"] <= row["lag_max_ns"]
     for name in ("mean", "p50", "p90", "p99", "p999"):
         assert row[f"corrected_{name}_ns"] >= row[f"observed_{name}_ns"]
+
+
+def test_a_time_that_the_database_takes_for_infinity_is_none(project) -> None:
+    sent_ns = DUE_NS.copy()
+    sent_ns[9] = 2**63 - 1 - START_NS
+    write(project, {"1.results.json.zst": run(sent_ns, [2 * MS] * N)})
+    project.make()
+    assert project.row("SELECT clock_set_back_s FROM runs") == {"clock_set_back_s": None}
+    assert project.row("SELECT lag_p99_ns, lag_max_ns FROM sending") == {"lag_p99_ns": 0, "lag_max_ns": 0}

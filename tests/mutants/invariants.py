@@ -116,7 +116,7 @@ MUTANTS = {
         ),
         Mutant(
             "nor does a program whose supervisor is killed",
-            "            if last != ENDED:  # its supervisor was killed\n",
+            "            if last != ENDED and self.pid != self._process.pid:  # its supervisor was killed\n",
             "            if False:\n",
             ("test_process.py::test_a_program_whose_supervisor_is_killed_is_ended_too",),
         ),

@@ -70,6 +70,9 @@ def test_times_that_64_bits_cannot_add_up_are_exact() -> None:
     assert (zero_ns, lags_ns.tolist()) == (min(starts), [start - min(starts) for start in starts])
     assert sum_of(np.array([far]), np.array([far])).tolist() == [2 * far]
     assert clock_set_back_ns(np.array([far, near]), np.array([0, 0])) == far - near
+    half, ends = 2**62 + 2**61, [10 * 10**9, 10**9]
+    assert clock_set_back_ns(np.array([half, -half]), np.array([ends[0] - half, ends[1] + half])) == 9 * 10**9
+    assert sum_of(np.array([2**62]), np.array([2**62])).tolist() == [2**63]
 
 
 @pytest.mark.parametrize(("sent_ns", "back_ns"), [([0, 5, 10], 0), ([0, 10, 4], 6), ([7], 0), ([], 0)])

@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from loadstone import sql, stats
-from loadstone.analysis import Row, by_key, replicates
+from loadstone import stats
+from loadstone.analysis import Row, by_key, replicates, run_requests
 from loadstone.analysis.run_requests import Pool, RunRequests, Source, key
 from loadstone.analysis.scope import grouped, joined
 from loadstone.percentiles import PERCENTILES, RUN_PERCENTILES, SHOWN_PERCENTILES
@@ -35,7 +35,7 @@ SHARES = sorted({*_CURVE, *PERCENTILES.values()})
 
 _RunLatencies = tuple[NDArray[np.int64], NDArray[np.bool_]]  # of a run, and which requests timed out
 
-CODE = sql.load("run_requests"), stats.CODE, Path(__file__).read_text("utf-8"), PERCENTILES, list(SHOWN_PERCENTILES)
+CODE = run_requests.CODE, stats.CODE, Path(__file__).read_text("utf-8"), PERCENTILES, list(SHOWN_PERCENTILES)
 
 
 # Columns of requests that `of_run` reads beside those of every query.
@@ -73,9 +73,8 @@ def of_run(requests: RunRequests) -> Row:
 
 def _clock_set_back_ns(requests: RunRequests) -> int:
     """0 unless it was more than a second."""
-    generators, written_ns, back_ns = requests.also["generator"], requests.also["written_ns"], 0
-    for generator in np.unique(generators):
-        own = requests.dated & (generators == generator)
+    written_ns, back_ns = requests.also["written_ns"], 0
+    for _, own in requests.by_generator():
         back_ns = max(back_ns, clock_set_back_ns(requests.times_ns[own], written_ns[own]))
     return back_ns if back_ns > _CLOCK_STEP_NS else 0
 

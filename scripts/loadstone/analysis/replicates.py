@@ -15,6 +15,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import repeat
 from operator import itemgetter
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -35,7 +36,7 @@ _CLOCK_SHARE = 0.02  # of the duration of a run: with a coarser clock its throug
 RUN_COLUMNS = ("timeout_s", "load_model", "clock_set_back_s", "clock_resolution_ns")
 
 # Everything that replicates depend on, other than requests.
-CODE = run_requests.digest((run_requests.CODE, sql.load("run_requests"), stats.CODE, PERCENTILES))
+CODE = run_requests.digest((run_requests.CODE, stats.CODE, Path(__file__).read_text("utf-8"), PERCENTILES))
 # Everything that the figures of a cell depend on.
 CELL_CODE = run_requests.digest((sql.load("counted_requests"), sql.load("cells"), SHOWN_PERCENTILES, CODE))
 

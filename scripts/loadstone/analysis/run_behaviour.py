@@ -88,7 +88,7 @@ def _of_cells(source: Source, pools: Sequence[Pool], files: list[str]) -> Iterat
 
 def _depends_on(pool: Pool) -> object:
     names = ("resolution_ns", "load_model", "generator", "generators")
-    runs = [[run[name] for name in names] for run in pool.runs]
+    runs = [(*(run[name] for name in names), _refusal(run | {"clock_set_back_s": None})) for run in pool.runs]
     return distributions.CODE, Path(__file__).read_text("utf-8"), _identity(pool.runs[0]), runs
 
 
@@ -194,9 +194,7 @@ def _by_generator(run: Row, requests: RunRequests) -> Iterator[_Lags]:
     """The send lags of each generator's requests with a time of day."""
     if run["rate"] <= _NO_RATE:
         return
-    generators = requests.also["generator"]
-    for generator in np.unique(generators[requests.dated]).tolist():
-        own = requests.dated & (generators == generator)
+    for generator, own in requests.by_generator():
         seq, latencies_ns = requests.seq[own], requests.latency_ns[own]
         zero_ns, lags_ns = send_lags(seq, requests.times_ns[own], _interval_ns(run))
         yield _Lags(generator, zero_ns, seq, lags_ns, sum_of(latencies_ns, lags_ns))

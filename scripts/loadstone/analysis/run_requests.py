@@ -56,7 +56,7 @@ def digest(content: object) -> str:
 
 
 # What every figure of requests depends on, other than its own query.
-CODE = digest(sql.load("measured_requests"))
+CODE = digest((sql.load("measured_requests"), sql.load("run_requests"), Path(__file__).read_text("utf-8")))
 
 
 class Cache:
@@ -151,6 +151,15 @@ class RunRequests:
     def dated(self) -> NDArray[np.bool_]:
         """Which requests have a time of day."""
         return (self.outcome & _DATED) > 0
+
+    def by_generator(self) -> Iterator[tuple[int, NDArray[np.intp]]]:
+        """Each generator, and the places of its requests that have a time of day; `also` has ``generator``."""
+        places = np.flatnonzero(self.dated)
+        generators = self.also["generator"][places]
+        order = np.argsort(generators, kind="stable")
+        for part in np.split(order, np.flatnonzero(np.diff(generators[order])) + 1):
+            if part.size:
+                yield int(generators[part[0]]), places[part]
 
     @property
     def has_code(self) -> NDArray[np.bool_]:

@@ -12,7 +12,7 @@ FROM (
         coalesce(sent_ns, 0) AS times_ns,
         (
             if(code IS NULL, 0, 1) + if(error_class IS NULL, 0, 2) + if(timed_out, 4, 0) + if(ok, 8, 0)
-            + if(measured, 16, 0) + if(sent_at IS NULL, 0, 32) + if(sent_ns IS NULL, 0, 64)
+            + if(measured, 16, 0) + if(epoch_ns(sent_at) IS NULL, 0, 32) + if(sent_ns IS NULL, 0, 64)
         )::UTINYINT AS outcome
     FROM measured_requests($files, every_phase := $every_phase, with_excluded := $with_excluded)
     WHERE stream = $stream AND ($series IS NULL OR list_contains($series, series))

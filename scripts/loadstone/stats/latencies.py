@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from loadstone.percentiles import MEAN
 
 _Integers = NDArray[np.int64]
-_SAFE = 2**62  # no sum of two such numbers overflows
+_SAFE = 2**62 - 1  # no sum of two such numbers overflows
 _PART = 1 << 20  # requests whose squares are in memory at once
 _BEYOND = 10  # requests needed beyond a percentile
 _MS, _S = 1_000_000, 1_000_000_000
@@ -270,7 +270,7 @@ def clock_set_back_ns(sent_ns: _Integers, latencies_ns: _Integers) -> int:
     and end of a request must have been set back by that much.
     """
     ends_ns = sum_of(sent_ns, latencies_ns)
-    if _largest(ends_ns) > _SAFE:
+    if max(_largest(sent_ns), _largest(ends_ns)) > _SAFE:
         sent_ns, ends_ns = sent_ns.astype(object), ends_ns.astype(object)
     return int(np.minimum(-np.diff(sent_ns), -np.diff(ends_ns)).max(initial=0))
 
