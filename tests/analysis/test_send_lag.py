@@ -266,9 +266,10 @@ def test_the_lag_of_a_real_attack(project) -> None:
 
 
 def test_a_time_that_the_database_takes_for_infinity_is_none(project) -> None:
-    sent_ns = DUE_NS.copy()
-    sent_ns[9] = 2**63 - 1 - START_NS
-    write(project, {"1.results.json.zst": run(sent_ns, [2 * MS] * N)})
+    times_ns = START_NS + DUE_NS
+    times_ns[9] = 2**63 - 1
+    lines = (f"{at},200,{2 * MS},0,0,,,,{seq},GET,http://localhost/,\n" for seq, at in enumerate(times_ns.tolist()))
+    write(project, {"1.results.csv.zst": compress("".join(lines).encode())})
     project.make()
-    assert project.row("SELECT clock_set_back_s FROM runs") == {"clock_set_back_s": None}
+    assert project.row("SELECT requests, clock_set_back_s FROM runs") == {"requests": N, "clock_set_back_s": None}
     assert project.row("SELECT lag_p99_ns, lag_max_ns FROM sending") == {"lag_p99_ns": 0, "lag_max_ns": 0}
