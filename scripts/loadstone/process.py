@@ -216,13 +216,13 @@ class Program:
             with self._report:
                 *self.left, last = self._report.read().splitlines() or [""]
             if last != ENDED and self.pid != self._process.pid:  # its supervisor was killed
-                _end_now(self.pid)
+                _kill_group(self.pid)
         else:
             _signal_group(self.pid, signal.SIGKILL)
         self._supervisor.forget(self._process.pid)
 
 
-def _end_now(group: int, timeout_s: float = 3.0) -> None:
+def _kill_group(group: int, timeout_s: float = 3.0) -> None:
     """SIGKILL; returns when it is gone, since the next program may need its port."""
     deadline = time.monotonic() + timeout_s
     with contextlib.suppress(ProcessLookupError, PermissionError):

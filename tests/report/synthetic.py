@@ -99,7 +99,7 @@ def _write_pictured(tables: Path, campaign: Campaign, runs: Sequence[dict[str, A
 
 def _figures(source: Source, runs: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     def compute(pools: Sequence[Pool], files: list[str]) -> Iterator[tuple[int, dict[str, Any]]]:
-        for pool, run, found in source.requests(pools, files, with_excluded=True, also=distributions.OF_RUN):
+        for pool, run, found in source.requests(pools, files, with_excluded=True, also=distributions.REQUEST_COLUMNS):
             yield pool, {"series": run} | distributions.of_run(found)
 
     return [rows[0] for rows in source.of_cells(runs, compute, lambda _: None)]

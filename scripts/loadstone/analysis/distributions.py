@@ -39,7 +39,7 @@ CODE = run_requests.CODE, stats.CODE, Path(__file__).read_text("utf-8"), PERCENT
 
 
 # Columns of requests that `of_run` reads beside those of every query.
-OF_RUN = ("generator", "written_ns")
+REQUEST_COLUMNS = ("generator", "written_ns")
 
 
 def of_run(requests: RunRequests) -> Row:

@@ -72,7 +72,9 @@ def find(source: Source, facts: Sequence[Row], lag_limit: Mapping[str, float]) -
 
 
 def _of_cells(source: Source, pools: Sequence[Pool], files: list[str]) -> Iterator[tuple[int, Row]]:
-    for pool, position, requests in source.requests(pools, files, with_excluded=True, also=distributions.OF_RUN):
+    for pool, position, requests in source.requests(
+        pools, files, with_excluded=True, also=distributions.REQUEST_COLUMNS
+    ):
         figures = distributions.of_run(requests)
         run = pools[pool].runs[position] | {"clock_set_back_s": figures["clock_set_back_s"]}
         rows = [{"part": "figures"} | figures, {"part": "shape"} | _shape(run, requests)]
