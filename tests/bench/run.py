@@ -17,7 +17,7 @@ import zstandard
 
 sys.path[:0] = [str(Path(__file__).parents[1]), str(Path(__file__).parents[2] / "scripts")]
 
-from bench import archives, collecting, growth, opening, sampling  # noqa: E402 - found by the line above
+from bench import archives, collecting, growth, opening, sampling, starting  # noqa: E402 - found by the line above
 from bench.measuring import Row, best_s, show  # noqa: E402
 from loadstone import archive  # noqa: E402
 from loadstone.tables.convert import read_cell  # noqa: E402
@@ -149,6 +149,7 @@ BENCHMARKS = [
     memory,
     attacking,
     undisturbed,
+    starting.starting,
     opening.opening_pages,
     *archives.BENCHMARKS,
     growth.growth,

@@ -214,7 +214,7 @@ def test_relabelled_variants_name_whom_their_old_label_stands_for_today(real: Va
     [
         (["2024-01-01T00:00:00"], "until"),
         (["2024-13-01T00:00:00Z"], "not an ISO 8601 time"),
-        (["2025-01-01T00:00:00Z", "2024-01-01T00:00:00Z"], "oldest label comes first"),
+        (["2025-01-01T00:00:00Z", "2024-01-01T00:00:00Z"], "from the oldest to the newest"),
     ],
 )
 def test_a_wrong_history_is_named(tmp_path: Path, untils: list[str], said: str) -> None:

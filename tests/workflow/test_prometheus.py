@@ -108,7 +108,7 @@ def test_a_query_that_can_not_be_used_is_named(prometheus: str, query: str, said
 
 def test_a_server_that_is_none_or_away_is_named(prometheus: str, tmp_path: Path) -> None:
     outside = Outside(tmp_path / "outside")
-    with pytest.raises(UnsampledError, match=r"is no Prometheus|does not answer"):
+    with pytest.raises(UnsampledError, match=r"is not Prometheus|does not answer"):
         PrometheusSampler({"url": outside.url, "memory_mib": "up"}).sample()
     outside.close()
     with pytest.raises(UnsampledError, match="does not answer"):

@@ -255,4 +255,4 @@ def _check_history(where: str, ends: list[str]) -> None:
             raise LoadstoneError(f"{where}: history: {text!r} is not an ISO 8601 time with an offset")
         instants.append(instant)
     if instants != sorted(set(instants)):
-        raise LoadstoneError(f"{where}: history: the oldest label comes first, and each ends at a time of its own")
+        raise LoadstoneError(f"{where}: history: list labels from the oldest to the newest, each with a different end")

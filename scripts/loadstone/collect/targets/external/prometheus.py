@@ -66,7 +66,7 @@ class PrometheusSampler:
         except NO_RESPONSE as error:
             raise UnsampledError(f"{where}: {self._url} does not answer: {error}") from None
         except (KeyError, TypeError) as error:
-            raise UnsampledError(f"{where}: {self._url} is no Prometheus: {type(error).__name__}") from None
+            raise UnsampledError(f"{where}: {self._url} is not Prometheus: {type(error).__name__}") from None
 
 
 def _scope_and_name(labels: Mapping[str, str]) -> tuple[str, str]:
