@@ -15,6 +15,7 @@ from loadstone.analysis.scope import Settings
 from loadstone.config.comparisons import Comparison
 from loadstone.errors import LoadstoneError
 from loadstone.report.queries import querying
+from loadstone.tables import database
 from support import rawfiles
 from support.rawfiles import TIMESTAMP, write_cell
 
@@ -98,6 +99,19 @@ def test_a_comparison_without_one_run_of_a_cell_that_has_a_run_without_measured_
     row = project.row("SELECT all_raw_data_n_runs, n_requests, all_raw_data_mean_ns FROM comparisons")
     assert (row["all_raw_data_n_runs"], row["n_requests"]) == (2, 100)
     assert row["all_raw_data_mean_ns"] == pytest.approx(2_245_000)
+
+
+def test_an_excluded_run_is_read_only_if_asked_for(project) -> None:
+    lines = rawfiles.lines([5_000_000] * 100)
+    write_cell(project.archive, {"1.results.json": lines, "2.results.json": lines}, runs=2)
+    project.make()
+    files = list(map(str, (project.tables / "requests").rglob("*.parquet")))
+    with database.open_memory() as connection:
+        runs = [run | {"excluded": run["run"] == 1} for run in project.rows("SELECT * FROM runs ORDER BY run")]
+        run_requests.select(connection, [run_requests.Pool(files, runs)])
+        for with_excluded, series in ((False, [1]), (True, [0, 1])):
+            found = run_requests.read(connection, files, [None], with_excluded=with_excluded)
+            assert [number for number, _ in found] == series
 
 
 @pytest.mark.parametrize(("metric", "status"), [("grpc_req_duration", "0"), ("ws_session_duration", "101")])

@@ -296,9 +296,16 @@ MUTANTS = {
         ),
         Mutant(
             "excluded runs are in no figure of latency over time",
+            "        if not row[\"excluded\"] and (found",
+            "        if (found",
+            ("report/test_agreement.py::test_latency_over_time_on_the_page",),
+            where="scripts/loadstone/report/rate_data.py",
+        ),
+        Mutant(
+            "the requests of an excluded run are only read if asked for",
             " AND (NOT selected_runs.excluded OR with_excluded);\n",
             ";\n",
-            ("report/test_agreement.py::test_latency_over_time_on_the_page",),
+            ("analysis/test_batches.py::test_an_excluded_run_is_read_only_if_asked_for",),
             where="scripts/loadstone/sql/measured_requests.sql",
         ),
         Mutant(
