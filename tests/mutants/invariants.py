@@ -296,7 +296,7 @@ MUTANTS = {
         ),
         Mutant(
             "excluded runs are in no figure of latency over time",
-            "        if not row[\"excluded\"] and (found",
+            '        if not row["excluded"] and (found',
             "        if (found",
             ("report/test_agreement.py::test_latency_over_time_on_the_page",),
             where="scripts/loadstone/report/rate_data.py",
