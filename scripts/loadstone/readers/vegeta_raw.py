@@ -12,7 +12,7 @@ import os
 import re
 import tempfile
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -162,11 +162,14 @@ def _json_batches(rows: list[_Row], problems: Problems) -> Iterator[pa.RecordBat
 
 _COLUMNS = ("sent_at", "code", "latency_ns", "bytes_out", "bytes_in", "error", "body", "attack", "seq")
 _MORE_COLUMNS = ("method", "url", "headers")  # since v12.8
-_WIDTHS = (len(_COLUMNS), len(_COLUMNS + _MORE_COLUMNS))
+_NAMES = _COLUMNS + _MORE_COLUMNS
+# The columns of the response, by the number of columns.
+_RESPONSE = {len(_COLUMNS): ["body"], len(_NAMES): ["body", "headers"]}
 _SENT_AT, _CODE, _LATENCY, _BYTES_OUT, _BYTES_IN, _ERROR, _BODY, _SEQ, _HEADERS = 0, 1, 2, 3, 4, 5, 6, 8, 11
 _NUMBER = re.compile(r"[0-9]{1,18}")
 _UNIX_NS = re.compile(r"[0-9]{1,19}")
-_NUMBERS = dict.fromkeys(("seq", "latency_ns", "code", "bytes_out", "bytes_in"), _NUMBER) | {"sent_at": _UNIX_NS}
+# Columns of numbers, with their most digits.
+_DIGITS = dict.fromkeys(("seq", "latency_ns", "code", "bytes_out", "bytes_in"), 18) | {"sent_at": 19}
 _BYTES = "surrogateescape"  # bytes that are not UTF-8 pass unchanged
 
 
@@ -196,28 +199,36 @@ def _csv_batch(block: bytes, width: int) -> pa.RecordBatch | None:
     """Whole lines as a batch; None unless each is a record without quotes that `_csv_row` accepts."""
     import pyarrow.compute as pc  # noqa: PLC0415 - as in `_sent_at`
 
-    if width not in _WIDTHS or b'"' in block or b"\r" in block or block.startswith(codecs.BOM_UTF8):
+    if width not in _RESPONSE or b'"' in block or b"\r" in block or block.startswith(codecs.BOM_UTF8):
         return None
-    names = (*_COLUMNS, *_MORE_COLUMNS)[:width]
     try:
-        (read,) = csv.read_csv(
-            pa.BufferReader(block),
-            csv.ReadOptions(use_threads=False, block_size=len(block) + 1, column_names=names),
-            csv.ParseOptions(quote_char=False),
-            csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string()), null_values=[]),
-        ).to_batches()
+        read = _csv_columns(block, width, [*_DIGITS, "error"])
         columns = {"error": read["error"]}
-        for name, pattern in _NUMBERS.items():
-            if not pc.all(pc.match_substring_regex(read[name], f"^{pattern.pattern}$")).as_py():
+        for name, digits in _DIGITS.items():
+            texts = read[name]
+            if not pc.all(pc.ascii_is_decimal(texts)).as_py() or pc.max(pc.binary_length(texts)).as_py() > digits:
                 return None
-            columns[name] = read[name].cast(pa.int64()).cast(ANSWERED_SCHEMA.field(name).type)
+            columns[name] = texts.cast(pa.int64()).cast(ANSWERED_SCHEMA.field(name).type)
+        answers = pa.nulls(len(read), pa.string())
+        failed = pc.greater_equal(columns["code"], _FAILED)
+        if pc.any(failed).as_py():
+            responses = _csv_columns(block, width, _RESPONSE[width]).filter(failed).to_pydict()
+            found = [_answered(*response) for response in zip(*responses.values(), strict=True)]
+            answers = pc.replace_with_mask(answers, failed, pa.array(found, pa.string()))
     except ValueError:  # another number of columns, bytes that are not UTF-8, too large a number, no record
         return None
-    failed = pc.greater_equal(columns["code"], _FAILED)
-    records = zip(*read.filter(failed).to_pydict().values(), strict=True)
-    answered = pa.array([_answered_in_record(record) for record in records], pa.string())
-    columns["answered_by"] = pc.replace_with_mask(pa.nulls(len(failed), pa.string()), failed, answered)
-    return batch_of(columns, ANSWERED_SCHEMA)
+    return batch_of(columns | {"answered_by": answers}, ANSWERED_SCHEMA)
+
+
+def _csv_columns(block: bytes, width: int, names: list[str]) -> pa.RecordBatch:
+    """Some of the `width` columns of whole lines, as text. Raises ValueError as Arrow does."""
+    (read,) = csv.read_csv(
+        pa.BufferReader(block),
+        csv.ReadOptions(use_threads=False, block_size=len(block) + 1, column_names=_NAMES[:width]),
+        csv.ParseOptions(quote_char=False),
+        csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string()), null_values=[], include_columns=names),
+    ).to_batches()
+    return read
 
 
 def _csv_rows(lines: Iterator[str], width: int, before: int, problems: Problems) -> Iterator[tuple[Any, ...]]:
@@ -233,7 +244,7 @@ def _csv_rows(lines: Iterator[str], width: int, before: int, problems: Problems)
 
 def _csv_row(record: list[str]) -> tuple[Any, ...] | None:
     """The fields in the order of `ANSWERED_SCHEMA`, or None when the record is corrupt."""
-    if len(record) not in _WIDTHS or _UNIX_NS.fullmatch(record[_SENT_AT]) is None:
+    if len(record) not in _RESPONSE or _UNIX_NS.fullmatch(record[_SENT_AT]) is None:
         return None
     numbers = [record[column] for column in (_SEQ, _LATENCY, _CODE, _BYTES_OUT, _BYTES_IN)]
     if any(_NUMBER.fullmatch(number) is None for number in numbers):
@@ -242,12 +253,12 @@ def _csv_row(record: list[str]) -> tuple[Any, ...] | None:
     seq, latency_ns, code, bytes_out, bytes_in = map(int, numbers)
     if sent_at_ns > LAST_NS or code >= 1 << 31 or not _is_utf8(error):
         return None
-    answered = _answered_in_record(record) if code >= _FAILED else None
+    headers = record[_HEADERS] if len(record) > _HEADERS else ""
+    answered = _answered(record[_BODY], headers) if code >= _FAILED else None
     return seq, sent_at_ns, latency_ns, code, error, bytes_out, bytes_in, answered
 
 
-def _answered_in_record(record: Sequence[str]) -> str | None:
-    body, headers = record[_BODY], record[_HEADERS] if len(record) > _HEADERS else ""
+def _answered(body: str, headers: str = "") -> str | None:
     return answered_by(_decoded(body.encode(errors=_BYTES)), _decoded(headers.encode(errors=_BYTES), full=True))
 
 

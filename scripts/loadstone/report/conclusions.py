@@ -59,7 +59,7 @@ _TABLES = {
 
 @dataclass(frozen=True)
 class Notice:
-    """What to know of a page that is no caveat of table `claims`: in one line, and in full."""
+    """A remark on a page that is not a caveat of table `claims`: in one line, and in full."""
 
     brief: str
     text: str
@@ -72,7 +72,7 @@ def gather(
     name: Callable[[Row], str] = lambda row: row["variant"],
     labels: Mapping[str, str] | None = None,
 ) -> Conclusions:
-    """Query what is concluded from a comparison or, without one, from the campaign that `queries` are about.
+    """Query the conclusions about a comparison or, without one, about the campaign of `queries`.
 
     `name` gives the page's name of the series of a row's variant. Where that is not the variant's own, `labels` are
     what texts call variants, by their canonical names.
@@ -85,7 +85,7 @@ def gather(
 
 
 def reason_text(found: Conclusions, row: Row, styles: Sequence[Style]) -> str | None:
-    """Why there is no verdict, or what to know of a layer, with labels of variants."""
+    """Why there is no verdict, or a remark on a layer, with labels of variants."""
     return reasons.text(reasons.of_row(row), _naming(found, styles))
 
 

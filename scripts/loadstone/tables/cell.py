@@ -5,6 +5,7 @@ no requests. So a cell is read again only when its content changed.
 """
 
 import json
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -176,27 +177,29 @@ class CellTables:
 
     def __init__(self, tables: Path, cell: Cell, stack: ExitStack) -> None:
         self._tables, self._cell, self._stack = tables, cell, stack
-        self._pending: dict[str, list[pa.RecordBatch]] = {}
+        self._pending: defaultdict[str, list[pa.RecordBatch]] = defaultdict(list)
+        self._rows: Counter[str] = Counter()  # pending, and their bytes
+        self._bytes: Counter[str] = Counter()
         self._writers: dict[str, pq.ParquetWriter] = {}
 
     def add(self, table: str, batch: pa.RecordBatch) -> None:
         """Append rows that have all columns of the table."""
-        pending = self._pending.setdefault(table, [])
-        pending.append(batch)
-        if sum(each.num_rows for each in pending) >= _ROW_GROUP or (
-            sum(each.nbytes for each in pending) >= _ROW_GROUP_BYTES
-        ):
+        self._pending[table].append(batch)
+        self._rows[table] += batch.num_rows
+        self._bytes[table] += batch.nbytes
+        if self._rows[table] >= _ROW_GROUP or self._bytes[table] >= _ROW_GROUP_BYTES:
             self._flush(table)
 
     def flush(self) -> list[str]:
         """Write what is still pending; returns the tables that have rows."""
-        for table in self._pending:
+        for table in list(self._pending):
             self._flush(table)
         return [table for table in OF_CELLS if table in self._writers]
 
     def _flush(self, table: str) -> None:
-        batches, self._pending[table] = self._pending[table], []
-        if not any(batch.num_rows for batch in batches):
+        batches, n_rows = self._pending.pop(table), self._rows.pop(table)
+        del self._bytes[table]
+        if not n_rows:
             return
         if table not in self._writers:
             path = layout.cell_file(self._tables, table, self._cell)
