@@ -51,8 +51,9 @@ def of_run(requests: RunRequests) -> Row:
     second. ``started_at`` is None if the tool records no time of day; if the clock was set back, it is the time of the
     first request by number.
     """
-    latencies = Latencies.pooled([(requests.latency_ns, requests.timed_out)])
-    ok = Latencies.pooled([(requests.latency_ns, requests.timed_out)], [requests.ok])
+    own = [(requests.latency_ns, requests.timed_out)]
+    latencies = Latencies.pooled(own)
+    ok = latencies if requests.ok.all() else Latencies.pooled(own, [requests.ok])
     with_code, failed = int(requests.has_code.sum()), int(requests.failed.sum())
     times_ns, back_ns = requests.times_ns[requests.dated], _clock_set_back_ns(requests)
     return _counts(latencies) | {

@@ -83,7 +83,8 @@ def cells(
 
 def _latencies(sampled: Sequence[Sample], ok: Sequence[NDArray[np.bool_]]) -> Row:
     """Figures of the pooled requests and of those that `ok` marks by run: lower bounds where requests timed out."""
-    pooled = Latencies.pooled((sample.latencies_ns, sample.censored) for sample in sampled)
+    requests = [(sample.latencies_ns, sample.censored) for sample in sampled]
+    pooled = Latencies.pooled(requests)
     row = {
         f"{name}_ns": value for name, value in zip(PERCENTILES, pooled.quantiles([*PERCENTILES.values()]), strict=True)
     }
@@ -91,9 +92,10 @@ def _latencies(sampled: Sequence[Sample], ok: Sequence[NDArray[np.bool_]]) -> Ro
     row |= {f"{name}_estimable": stats.estimable(pooled.size, share) for name, share in PERCENTILES.items()}
     row |= {"n_timeouts": pooled.n_timeouts, "mean_ns": pooled.mean()}
     of_all = Moments.of(pooled)
-    del pooled  # of many requests it is large
-    shown = Latencies.pooled(((sample.latencies_ns, sample.censored) for sample in sampled), ok)
-    of_ok = Moments.of(shown)
+    if not all(of_run.all() for of_run in ok):
+        del pooled  # of many requests it is large
+        pooled = Latencies.pooled(requests, ok)
+    shown, of_ok = pooled, Moments.of(pooled)
     values = shown.quantiles([*SHOWN_PERCENTILES.values()]) or repeat(None)
     return (
         row

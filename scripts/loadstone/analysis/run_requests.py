@@ -348,6 +348,9 @@ def _ordered(columns: dict[str, Any]) -> dict[str, Any]:
 
     Much faster than sorting in a query, since large parts are in order already.
     """
+    series, seq = np.diff(columns["series"]), np.diff(columns["seq"])
+    if ((series > 0) | ((series == 0) & (seq > 0))).all():
+        return columns
     order = np.argsort(columns["seq"], kind="stable")
     order = order[np.argsort(columns["series"][order], kind="stable")]
     if ((np.diff(columns["seq"][order]) == 0) & (np.diff(columns["series"][order]) == 0)).any():
