@@ -1,10 +1,13 @@
 """A name never stands for half a content."""
 
 import os
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
 import pytest
+from loadstone.archive import durable
 from loadstone.archive.durable import replace, write_new
 
 
@@ -54,3 +57,22 @@ def test_what_nobody_else_may_read_is_never_readable_by_them(tmp_path: Path, mon
         replace(tmp_path / "file", b"environment", mode=mode)
         assert (tmp_path / "file").stat().st_mode & 0o777 == mode
     assert seen == [0o600, 0o644]
+
+
+def test_what_a_killed_process_left_is_removed_by_the_next(tmp_path: Path) -> None:
+    path = tmp_path / "progress [1].html"
+    code = f"""
+import os, signal
+from pathlib import Path
+from loadstone.archive import durable
+Path.replace = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+durable.replace(Path({str(path)!r}), b"half")
+"""
+    subprocess.run([sys.executable, "-c", code], check=False)
+    (left,) = tmp_path.iterdir()
+    assert left.name.startswith(f".{path.name}.")
+    others = [f".{path.name}.{os.getpid()}.tmp", f".{path.name}.99999999999.tmp", f".{path.name}.tmp", ".other.1-x.tmp"]
+    for name in others:
+        (tmp_path / name).touch()
+    durable.replace(path, b"whole")
+    assert sorted(file.name for file in tmp_path.iterdir()) == sorted([path.name, *others])

@@ -5,6 +5,12 @@ from mutants.mutant import Mutant
 MUTANTS = {
     "Processes killed at each stage": (
         Mutant(
+            "temporary files of killed processes are removed",
+            "        if process and not _is_running(int(process[1])):\n",
+            "        if process and _is_running(int(process[1])):\n",
+            ("archive/test_durable.py::test_what_a_killed_process_left_is_removed_by_the_next",),
+        ),
+        Mutant(
             "a manifest that was cut short is none",
             "    except (OSError, ValueError, KeyError, TypeError):\n        return {}\n\n\ndef save_records",
             "    except OSError:\n        return {}\n\n\ndef save_records",

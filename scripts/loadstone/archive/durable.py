@@ -1,8 +1,10 @@
 """Writing files so that a name never refers to half a file, whatever is killed and when; opening and hashing them."""
 
 import errno
+import glob
 import hashlib
 import os
+import re
 import shutil
 import stat
 import tempfile
@@ -94,10 +96,29 @@ def sha256_of(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
+def remove_temporary(path: Path) -> None:
+    """Remove the temporary files for `path` of processes that were killed: ``.<name>.<process id>.tmp``."""
+    for left in path.parent.glob(f".{glob.escape(path.name)}.*.tmp"):
+        process = re.fullmatch(r"([0-9]{1,9})(-\w+)?\.tmp", left.name[len(path.name) + 2 :])
+        if process and not _is_running(int(process[1])):
+            left.unlink(missing_ok=True)
+
+
+def _is_running(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:  # of another user
+        pass
+    return True
+
+
 @contextmanager
 def _temporary(path: Path) -> Iterator[Path]:
     """A new temporary file in the same folder, hidden from scans; removed at the end unless it was renamed."""
-    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".tmp")
+    remove_temporary(path)
+    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.{os.getpid()}-", suffix=".tmp")
     os.fchmod(descriptor, 0o644)
     os.close(descriptor)
     temporary = Path(name)
