@@ -4,11 +4,11 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import pytest
-from loadstone.archive import durable
-from loadstone.archive.durable import replace, write_new
+from loadstone.archive.durable import remove_temporary, replace, write_new
 
 
 def test_an_existing_name_wins(tmp_path: Path) -> None:
@@ -59,20 +59,34 @@ def test_what_nobody_else_may_read_is_never_readable_by_them(tmp_path: Path, mon
     assert seen == [0o600, 0o644]
 
 
-def test_what_a_killed_process_left_is_removed_by_the_next(tmp_path: Path) -> None:
-    path = tmp_path / "progress [1].html"
+def test_what_a_killed_process_left_is_removed_after_a_day(tmp_path: Path) -> None:
+    folder = tmp_path / "site"
+    folder.mkdir()
     code = f"""
 import os, signal
 from pathlib import Path
-from loadstone.archive import durable
+from loadstone.archive.durable import replace
+from loadstone.tables.layout import written
 Path.replace = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
-durable.replace(Path({str(path)!r}), b"half")
+if os.fork():
+    os.wait()
+    replace(Path({str(folder / "index.html")!r}), b"half")
+with written(Path({str(folder)!r}), Path({str(folder / "100~plain.parquet")!r})) as path:
+    path.write_bytes(b"half")
 """
     subprocess.run([sys.executable, "-c", code], check=False)
-    (left,) = tmp_path.iterdir()
-    assert left.name.startswith(f".{path.name}.")
-    others = [f".{path.name}.{os.getpid()}.tmp", f".{path.name}.99999999999.tmp", f".{path.name}.tmp", ".other.1-x.tmp"]
+    left = {file.name for file in folder.iterdir()}
+    assert len(left) == 2
+    others = {"index.html", ".mine.tmp", ".abcdefgh.tmp.html", "100~plain.parquet", ".100~plain.parquet.tmp"}
     for name in others:
-        (tmp_path / name).touch()
-    durable.replace(path, b"whole")
-    assert sorted(file.name for file in tmp_path.iterdir()) == sorted([path.name, *others])
+        (folder / name).touch()
+    (folder / ".abcdefgi.tmp").mkdir()
+    others.add(".abcdefgi.tmp")
+    remove_temporary(folder)
+    assert {file.name for file in folder.iterdir()} == left | others
+    a_day_ago_s = time.time() - 24 * 3600 - 1
+    for file in folder.iterdir():
+        os.utime(file, (a_day_ago_s, a_day_ago_s))
+    remove_temporary(folder)
+    assert {file.name for file in folder.iterdir()} == others
+    remove_temporary(tmp_path / "none")

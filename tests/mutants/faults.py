@@ -6,9 +6,9 @@ MUTANTS = {
     "Processes killed at each stage": (
         Mutant(
             "temporary files of killed processes are removed",
-            "        if process and not _is_running(int(process[1])):\n",
-            "        if process and _is_running(int(process[1])):\n",
-            ("archive/test_durable.py::test_what_a_killed_process_left_is_removed_by_the_next",),
+            "                if time.time() - path.lstat().st_mtime > _DAY_S:\n",
+            "                if time.time() - path.lstat().st_mtime < _DAY_S:\n",
+            ("archive/test_durable.py::test_what_a_killed_process_left_is_removed_after_a_day",),
         ),
         Mutant(
             "a manifest that was cut short is none",

@@ -212,10 +212,14 @@ def of_cluster(pristine: Path, folder: Path, chance: random.Random, shop: Shop) 
 
 
 def derived(checkout: Checkout) -> dict[str, bytes]:
-    """Tables and site, without the page that says when they were made."""
+    """Tables and site, without the page that says when they were made, and what a kill may leave for a day."""
     found = [*(checkout.path / "results/tables").rglob("*.parquet"), *(checkout.path / "reports").rglob("*")]
     known = {file.relative_to(checkout.path).as_posix(): file for file in found if file.is_file()}
-    return {name: file.read_bytes() for name, file in known.items() if file.name != "progress.html"}
+    return {
+        name: file.read_bytes()
+        for name, file in known.items()
+        if file.name != "progress.html" and file.suffix != ".tmp"
+    }
 
 
 def check_derived(episode: Episode, pristine: Path, folder: Path) -> None:

@@ -1,20 +1,24 @@
 """Writing files so that a name never refers to half a file, whatever is killed and when; opening and hashing them."""
 
 import errno
-import glob
 import hashlib
 import os
 import re
 import shutil
 import stat
 import tempfile
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from io import FileIO
 from pathlib import Path
 
 # Errors of file systems without hard links.
 _NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS}
+
+# Temporary files: of this module, and of tables.
+_TEMPORARY = re.compile(r"\.([a-z0-9_]{8}|.+\.parquet\.[0-9]+)\.tmp", re.DOTALL)
+_DAY_S = 24 * 3600
 
 
 def write_new(path: Path, content: bytes) -> bool:
@@ -96,29 +100,22 @@ def sha256_of(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def remove_temporary(path: Path) -> None:
-    """Remove the temporary files for `path` of processes that were killed: ``.<name>.<process id>.tmp``."""
-    for left in path.parent.glob(f".{glob.escape(path.name)}.*.tmp"):
-        process = re.fullmatch(r"([0-9]{1,9})(-\w+)?\.tmp", left.name[len(path.name) + 2 :])
-        if process and not _is_running(int(process[1])):
-            left.unlink(missing_ok=True)
+def remove_temporary(folder: Path) -> None:
+    """Remove a folder's temporary files that killed processes left: those that nobody wrote to for a day.
 
-
-def _is_running(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:  # of another user
-        pass
-    return True
+    By their age, since a process of another machine may be writing to one.
+    """
+    for path in folder.iterdir() if folder.is_dir() else ():
+        if _TEMPORARY.fullmatch(path.name):
+            with suppress(OSError):
+                if time.time() - path.lstat().st_mtime > _DAY_S:
+                    path.unlink()
 
 
 @contextmanager
 def _temporary(path: Path) -> Iterator[Path]:
     """A new temporary file in the same folder, hidden from scans; removed at the end unless it was renamed."""
-    remove_temporary(path)
-    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.{os.getpid()}-", suffix=".tmp")
+    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".tmp")
     os.fchmod(descriptor, 0o644)
     os.close(descriptor)
     temporary = Path(name)

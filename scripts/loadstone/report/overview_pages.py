@@ -12,7 +12,7 @@ from urllib.parse import urlencode
 from markupsafe import Markup
 
 from loadstone.analysis.caveats import CAVEATS, WEIGHTS
-from loadstone.archive import Campaign
+from loadstone.archive import Campaign, durable
 from loadstone.archive.trace_dumps import Dump
 from loadstone.config.comparisons import Comparison
 from loadstone.config.variants import Variants
@@ -219,6 +219,7 @@ def build_index(
         "progress": progress_page.NAME if is_open else None,
         **about,
     }
+    durable.remove_temporary(reports)
     progress_page.write_placeholder(reports, about)
     write_page(reports / "methods.html", "methods.html", {**methods_context(about), **about})
     for name in ("quality", "campaigns", "comparisons"):

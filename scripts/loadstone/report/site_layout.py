@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from loadstone.archive import Campaign
-from loadstone.archive.durable import replace
+from loadstone.archive.durable import remove_temporary, replace
 
 # --- names of pages ---------------------------------------------------------------------------------------------------
 
@@ -247,6 +247,7 @@ def remove_others(folder: Path, wanted: set[str], *, are_figures: bool = False) 
 
     A folder of figures has a folder for each page, and nothing else that a site wrote.
     """
+    remove_temporary(folder)
     is_ours = _is_figure if are_figures else is_of_site
     for entry in folder.iterdir() if folder.is_dir() else ():
         if entry.name in wanted or entry.name.startswith(".") or entry.is_symlink():

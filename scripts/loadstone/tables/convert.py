@@ -19,6 +19,7 @@ from loadstone.archive import (
     CampaignListing,
     Cell,
     CellListing,
+    durable,
     extension,
     failure_number,
     metadata,
@@ -109,9 +110,10 @@ def _why(record: CellRecord | None, cell: CellListing, variant: str, tables: Pat
 
 
 def _remove_vanished(listing: CampaignListing, tables: Path, log: Callable[[str], None]) -> None:
-    """Remove the Parquet files of cells that are no longer there."""
+    """Remove the Parquet files of cells that are no longer there, and what killed processes left."""
     for table in OF_CELLS:
         expected = {layout.cell_file(tables, table, cell.cell) for cell in listing.cells}
+        durable.remove_temporary(layout.partition(tables, table, listing.campaign))
         for path in layout.partition(tables, table, listing.campaign).glob("*.parquet"):
             if path not in expected:
                 log(f"removing {path.name} from {table}: its cell is gone")

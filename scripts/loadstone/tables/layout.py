@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from loadstone.archive import Campaign, Cell, encode
-from loadstone.archive.durable import remove_temporary, replace
+from loadstone.archive.durable import replace
 from loadstone.archive.trace_dumps import Dump
 from loadstone.errors import LoadstoneError
 from loadstone.tables import OF_CELLS, OF_DUMPS, OF_LISTINGS
@@ -107,7 +107,6 @@ def prepare_folder(tables: Path, folder: Path) -> None:
 def written(tables: Path, path: Path) -> Iterator[Path]:
     """A temporary path that becomes `path` when the block ends without an error, and is removed otherwise."""
     prepare_folder(tables, path.parent)
-    remove_temporary(path)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         yield temporary
