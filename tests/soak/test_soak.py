@@ -133,10 +133,10 @@ def disk_is_full(episode: Episode) -> Fault:
         until = time.monotonic() + episode.chance.uniform(0.5, 3)
         while time.monotonic() < until:  # also what others give back
             found = os.statvfs(results)
-            with filler.open("ab") as file, contextlib.suppress(OSError):
+            with contextlib.suppress(OSError), filler.open("ab") as file:
                 file.write(b"\0" * max(0, found.f_bavail * found.f_bsize - left))
             time.sleep(0.05)
-        filler.unlink()
+        filler.unlink(missing_ok=True)
 
     return fill
 
