@@ -8,6 +8,7 @@ Archive, cluster, tables and site must be as if nothing had ever interfered.
 import contextlib
 import os
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -218,7 +219,7 @@ def derived(checkout: Checkout) -> dict[str, bytes]:
     return {
         name: file.read_bytes()
         for name, file in known.items()
-        if file.name != "progress.html" and file.suffix != ".tmp"
+        if file.name != "progress.html" and not re.fullmatch(r"\.[a-z0-9_]{8}\.tmp", file.name)
     }
 
 

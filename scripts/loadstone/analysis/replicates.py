@@ -91,11 +91,12 @@ def _latencies(sampled: Sequence[Sample], ok: Sequence[NDArray[np.bool_]]) -> Ro
     row |= {f"{name}_censored": is_lower for name, is_lower in pooled.censoring(PERCENTILES).items()}
     row |= {f"{name}_estimable": stats.estimable(pooled.size, share) for name, share in PERCENTILES.items()}
     row |= {"n_timeouts": pooled.n_timeouts, "mean_ns": pooled.mean()}
-    of_all = Moments.of(pooled)
+    shown, of_all = pooled, Moments.of(pooled)
+    of_ok = of_all
     if not all(of_run.all() for of_run in ok):
-        del pooled  # of many requests it is large
-        pooled = Latencies.pooled(requests, ok)
-    shown, of_ok = pooled, Moments.of(pooled)
+        del pooled, shown  # of many requests they are large
+        shown = Latencies.pooled(requests, ok)
+        of_ok = Moments.of(shown)
     values = shown.quantiles([*SHOWN_PERCENTILES.values()]) or repeat(None)
     return (
         row
