@@ -1,3 +1,3 @@
 """Loadstone: an archive of HTTP load-test results, its tables and its reports. Knows nothing of Snakemake."""
 
-__version__ = "0.1.0"
+__version__ = "1.0.0"
