@@ -108,15 +108,17 @@ def of_pools(source: Source, comparison: str | None, pools: Sequence[Pool]) -> l
     """Rows of the `POOLED` tables for each pool; its runs are of one variant at one rate, measured in one way."""
 
     def compute(chosen: Sequence[Pool], files: list[str]) -> Iterator[tuple[int, Row]]:
-        by_pool: dict[int, list[tuple[_RunLatencies, TimedRequests | None]]] = defaultdict(list)
+        latencies: dict[int, list[_RunLatencies]] = defaultdict(list)
+        timed: dict[int, list[TimedRequests]] = defaultdict(list)
         for number, run, requests in source.requests(chosen, files):
-            latencies = requests.latency_ns, requests.timed_out
-            by_pool[number].append((latencies, timed_requests(chosen[number].runs[run], requests)))
+            latencies[number].append((requests.latency_ns, requests.timed_out))
+            if (with_times := timed_requests(chosen[number].runs[run], requests)) is not None:
+                timed[number].append(with_times)
             del requests  # of a large run
-        for number, runs in sorted(by_pool.items()):
-            yield number, {"table": "percentile_curves"} | _pooled_curve([latencies for latencies, _ in runs])
-            for row in _time_bins([timed for _, timed in runs if timed]):
+        for number, runs in sorted(latencies.items()):
+            for row in _time_bins(timed.pop(number, [])):
                 yield number, {"table": "time_bins"} | row
+            yield number, {"table": "percentile_curves"} | _pooled_curve(runs)
 
     found = []
     for pool, rows in zip(pools, source.of_pools(pools, compute, lambda _: CODE), strict=True):

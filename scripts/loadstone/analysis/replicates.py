@@ -109,7 +109,8 @@ def _latencies(sampled: Sequence[Sample], ok: Sequence[NDArray[np.bool_]]) -> Ro
 
 def _sample(run: Row, requests: RunRequests) -> Sample:
     paced = run["load_model"] == "open"  # requests are sent at a fixed rate, so the attack ends with the last interval
-    sent_ns, latencies_ns, answered = requests.sent_ns, requests.latency_ns, ~requests.failed
+    sent_ns, latencies_ns, failed = requests.sent_ns, requests.latency_ns, requests.failed
+    answered = ~failed
     completed, span_ns = answered.copy(), 0.0
     if sent_ns is not None:
         size, ends_ns, first, last = sent_ns.size, sent_ns + latencies_ns, int(sent_ns.min()), int(sent_ns.max())
@@ -121,7 +122,7 @@ def _sample(run: Row, requests: RunRequests) -> Sample:
             completed &= ends_ns <= ends_ns[answered].min() + span_ns
     limit_ns = None if run["timeout_s"] is None else run["timeout_s"] * 1e9
     return Sample(
-        latencies_ns, requests.has_code, ~answered, requests.timed_out, completed, span_ns / 1e9 or None, limit_ns
+        latencies_ns, requests.has_code, failed, requests.timed_out, completed, span_ns / 1e9 or None, limit_ns
     )
 
 

@@ -145,12 +145,12 @@ class RunRequests:
     @property
     def sent_ns(self) -> NDArray[np.int64] | None:
         """The times of all requests; None if any has none."""
-        return self.times_ns if ((self.outcome & _TIMED) > 0).all() else None
+        return self.times_ns if self._marked(_TIMED).all() else None
 
     @property
     def dated(self) -> NDArray[np.bool_]:
         """Which requests have a time of day."""
-        return (self.outcome & _DATED) > 0
+        return self._marked(_DATED)
 
     def by_generator(self) -> Iterator[tuple[int, NDArray[np.intp]]]:
         """Each generator, and the places of its requests that have a time of day; `also` has ``generator``."""
@@ -163,23 +163,29 @@ class RunRequests:
 
     @property
     def has_code(self) -> NDArray[np.bool_]:
-        return (self.outcome & _HAS_CODE) > 0
+        return self._marked(_HAS_CODE)
 
     @property
     def failed(self) -> NDArray[np.bool_]:
-        return (self.outcome & _FAILED) > 0
+        return self._marked(_FAILED)
 
     @property
     def timed_out(self) -> NDArray[np.bool_]:
-        return (self.outcome & _TIMED_OUT) > 0
+        return self._marked(_TIMED_OUT)
 
     @property
     def ok(self) -> NDArray[np.bool_]:
-        return (self.outcome & _OK) > 0
+        return self._marked(_OK)
 
     @property
     def measured(self) -> NDArray[np.bool_]:
-        return (self.outcome & _MEASURED) > 0
+        return self._marked(_MEASURED)
+
+    def _marked(self, bit: int) -> NDArray[np.bool_]:
+        """Read-only. Takes no memory where all requests are alike, which is most often."""
+        marked = (self.outcome & bit) > 0
+        alike = marked.size and (marked == marked[0]).all()
+        return np.broadcast_to(marked[0], marked.shape) if alike else marked
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from loadstone.percentiles import MEAN
 
 _Integers = NDArray[np.int64]
 _SAFE = 2**62 - 1  # no sum of two such numbers overflows
-_PART = 1 << 20  # requests whose squares are in memory at once
+_PART = 1 << 17  # requests whose squares are in memory at once
 _BEYOND = 10  # requests needed beyond a percentile
 _MS, _S = 1_000_000, 1_000_000_000
 _WIDTHS_NS = [
@@ -50,14 +50,17 @@ class Latencies:
         Or `only` some of each run. Of all requests there is one copy, since they may be millions.
         """
         parts = list(runs)
-        masks = only or [np.ones(latencies_ns.size, bool) for latencies_ns, _ in parts]
+        masks = only or [np.broadcast_to(True, latencies_ns.shape) for latencies_ns, _ in parts]
         ends = np.cumsum([0, *(np.count_nonzero(mask) for mask in masks)]).tolist()
         ordered_ns = np.empty(ends[-1], np.int64)
         for (latencies_ns, _), mask, (low, high) in zip(parts, masks, pairwise(ends), strict=True):
             ordered_ns[low:high] = latencies_ns[mask]
         ordered_ns.sort()
-        timed_out = [(latencies_ns, mask & of_run) for (latencies_ns, of_run), mask in zip(parts, masks, strict=True)]
-        timeouts = [latencies_ns[of_run] for latencies_ns, of_run in timed_out if of_run.any()]
+        timeouts = [
+            latencies_ns[mask & of_run]
+            for (latencies_ns, of_run), mask in zip(parts, masks, strict=True)
+            if (mask & of_run).any()
+        ]
         first_ns = min((int(each.min()) for each in timeouts), default=None)
         return cls(ordered_ns, sum(each.size for each in timeouts), first_ns)
 
