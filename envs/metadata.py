@@ -16,6 +16,7 @@ PLACES = {
     "codemeta.json": (r'^  "version": "', '",?$'),
     ".zenodo.json": (r'^  "version": "', '",?$'),
     "scripts/loadstone/__init__.py": (r'^__version__ = "', '"$'),
+    "docs/deploying.md": (r"--tag v", "$"),
 }
 
 

@@ -169,6 +169,15 @@ def test_loads_of_users_are_told_as_such(project):
     assert "requests/s" not in text
 
 
+def test_the_unit_of_a_rate_that_is_missing_is_that_of_the_reference(project):
+    campaign(project, TIMES[0], variants=("plain",))
+    hey = {"testMode": "hey", "generator": {"name": "hey"}, "loadModel": "closed", "users": 3}
+    files = {f"{run}.hey.csv": foreign.HEY.encode() for run in range(1, 4)}
+    made = rawfiles.write_cell(project.archive, files, at=TIMES[1], rate="3", variant="plain", **hey)
+    (made.campaign.path / archive.COMPLETION).touch()
+    assert {each.unit for each in judged(project).findings if each.rate != 3} == {"requests/s"}
+
+
 def test_that_nobody_knows_how_much_days_differ_is_said(project):
     for timestamp in TIMES[:5]:
         campaign(project, timestamp, variants=("plain",))

@@ -152,6 +152,42 @@ def test_every_fault_names_its_key_its_line_what_is_given_and_what_is_expected(t
     ]
 
 
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"headers": {"X-Api-Key": 7777123477}}, "headers.X-Api-Key: a number is given, but a text is expected"),
+        ({"headers": {"Authorization": ["7777123477"]}}, "headers.Authorization: a list is given, but a text"),
+        ({"headers": "Authorization: 7777123477"}, "headers: a text is given, but a mapping is expected"),
+    ],
+)
+def test_what_may_be_a_credential_is_not_shown(content: dict, changes: dict, said: str) -> None:
+    content["target"]["variants"]["plain"] |= changes
+    with pytest.raises(LoadstoneError, match=said) as raised:
+        config.check(content)
+    assert "7777123477" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("\N{GRINNING FACE}" * 40, "at most 220 bytes is expected, and .* has 480, percent-encoded"),
+        ("v-" + "ab" * 20, "ends with 'ab' 20 times or more, which Snakemake refuses"),
+    ],
+)
+def test_names_that_files_or_snakemake_refuse_are_refused_first(content: dict, name: str, said: str) -> None:
+    with pytest.raises(LoadstoneError, match=f"host: .*{said}"):
+        config.check({**content, "host": name})
+    with pytest.raises(LoadstoneError, match=f"sweep.app: .*{said}"):
+        config.check({**content, "sweep": content["sweep"] | {"app": name}})
+    variants = content["target"]["variants"]
+    variants[name] = variants["plain"]
+    with pytest.raises(LoadstoneError, match=f"sweep.variants.1: .*{said}"):
+        config.check({**content, "sweep": content["sweep"] | {"variants": ["plain", name]}})
+    content["sweep"]["variants"] = ["plain", "\N{GRINNING FACE}" * 18, "\N{CYRILLIC SMALL LETTER SHORT I}" + "xy" * 19]
+    content["target"]["variants"] |= dict.fromkeys(content["sweep"]["variants"], variants["plain"])
+    assert config.check(content)["sweep"]["variants"] == content["sweep"]["variants"]
+
+
 def test_a_value_of_the_command_line_has_no_line(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(config, "CONFIG", tmp_path / "config.yaml")
     (tmp_path / "config.yaml").write_text("archive: a\ntables: b\nreports: c\nreport: {}\n")

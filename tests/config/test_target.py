@@ -247,6 +247,27 @@ def test_users_in_addresses_are_not_shown(text: str, shown: str) -> None:
     assert redact.text(text) == shown
 
 
+def test_users_in_addresses_are_not_archived(declared) -> None:
+    removed = redact.Removed()
+    line = rb'{"a": "http://u:pass@host/?token=t&x=1", "b": "HTTPS:\/\/u:pass@host", "c": "mail a@b"}'
+    assert redact.names().encoded(line, removed) == (
+        rb'{"a": "http://redacted@host/?token=redacted&x=1", "b": "HTTPS:\/\/redacted@host", "c": "mail a@b"}'
+    )
+    assert removed.fields() == {"query": {"token": 1, "user@": 2}}
+    url = "http://u:open-sesame@host/"
+    declared["target"]["processes"]["app"]["command"] += [url]
+    declared["target"]["variants"]["only"]["expect"] = {"status": 200, "headers": {"Location": url}}
+    declared["sweep"]["labels"] = {"docs": url}
+    campaign = opened(declared)
+    (file,) = campaign.path.glob("*/*/metadata.json")
+    written = json.loads(file.read_text())
+    marked = f"http://{redact.mark('user@', 'u:open-sesame').replace(' ', '-')}@host/"
+    assert "open-sesame" not in file.read_text() and written["labels"] == {"docs": marked}
+    assert written["target"]["commands"]["app"][-1] == written["target"]["expect"]["headers"]["Location"] == marked
+    assert opened(declared) == campaign
+    assert redact.marked_text(marked) == marked
+
+
 def test_parameters_of_urls_are_marks_and_the_campaign_goes_on_whatever_redact_is_then(declared, monkeypatch) -> None:
     declared["target"]["variants"]["only"] |= {"url": URL}
     declared["target"]["processes"]["app"]["command"] += [f"--peer={URL}"]

@@ -18,6 +18,7 @@ _SECRETS = (
     ("Set-Cookie", "sid=opensesame; Path=/"),
     ("Set-Cookie", "csrf=opensesame"),
     ("X-Next", "/page?n=2&token=opensesame"),
+    ("Content-Location", "http://user:opensesame@127.0.0.1/page"),
 )
 
 

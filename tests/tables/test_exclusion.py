@@ -48,6 +48,21 @@ def test_patterns_mean_what_they_meant(pattern, found):
     assert matches({"tag": "FAILED", "pattern": pattern}, FACT) is found
 
 
+@pytest.mark.parametrize(
+    ("fields", "found"),
+    [
+        *(({"rate": rate}, True) for rate in (120, 120.0, "120.0", "1.2e2", "12*", "*", "", None)),
+        *(({"rate": rate}, False) for rate in (12, 120.5, "12", "1.2e3", "12?0", "nan", 0)),
+        *(
+            ({"run": run}, run_is_4)
+            for run, run_is_4 in ((4, True), (4.0, True), ("[45]", True), (40, False), (0, False))
+        ),
+    ],
+)
+def test_numbers_of_tags_are_numbers_or_patterns(fields, found):
+    assert matches({"tag": "FAILED", "variant": "prose-*"} | fields, FACT) is found
+
+
 def test_run_1_is_not_run_10():
     assert not matches({"pattern": "*/1.*"}, FACT | {"run": 10, "source": "a/h/t/120/v/10.results.json.zst"})
 

@@ -12,11 +12,13 @@ import (
 
 const word = "redacted"
 
-// Settings are the names of headers, in lower case with "-" for "_", and the pattern of parameters of URLs: its groups
-// are what precedes the value, the parameter's name, and the value.
+// Settings are the names of headers, in lower case with "-" for "_", the pattern of parameters of URLs, whose groups are
+// what precedes the value, the parameter's name, and the value, and that of URLs with a user, whose groups are what
+// precedes it, and the user.
 type Settings struct {
 	Headers []string `json:"headers"`
 	Pattern string   `json:"pattern"`
+	User    string   `json:"user"`
 }
 
 // Removed is how many values were removed, by the names of headers and parameters.
@@ -30,6 +32,7 @@ type Redactor struct {
 	Removed   Removed
 	headers   map[string]bool
 	parameter *regexp.Regexp
+	user      *regexp.Regexp
 	urls      map[string]redacted // of requests, which are few
 }
 
@@ -48,11 +51,16 @@ func New(settings Settings) (*Redactor, error) {
 	for _, name := range settings.Headers {
 		it.headers[name] = true
 	}
-	var err error
-	if settings.Pattern != "" {
-		it.parameter, err = regexp.Compile(settings.Pattern)
+	for pattern, compiled := range map[string]**regexp.Regexp{settings.Pattern: &it.parameter, settings.User: &it.user} {
+		if pattern == "" {
+			continue
+		}
+		var err error
+		if *compiled, err = regexp.Compile(pattern); err != nil {
+			return nil, err
+		}
 	}
-	return it, err
+	return it, nil
 }
 
 // Result redacts the headers, the URL and the error of a result.
@@ -104,12 +112,18 @@ func (r *Redactor) text(text string) string {
 	return text
 }
 
-// parameters returns the text without the values of parameters, and the names of those that had one.
+// parameters returns the text without users and values of parameters, and the names of those that had one.
 func (r *Redactor) parameters(text string) (string, []string) {
-	if r.parameter == nil || !strings.Contains(text, "=") || !strings.ContainsAny(text, "?&#;") {
-		return text, nil
-	}
 	var names []string
+	if r.user != nil && strings.Contains(text, "@") {
+		for range r.user.FindAllStringIndex(text, -1) {
+			names = append(names, "user@")
+		}
+		text = r.user.ReplaceAllString(text, "${1}"+word+"@")
+	}
+	if r.parameter == nil || !strings.Contains(text, "=") || !strings.ContainsAny(text, "?&#;") {
+		return text, names
+	}
 	for _, found := range r.parameter.FindAllStringSubmatch(text, -1) {
 		if found[3] != "" {
 			names = append(names, found[2])

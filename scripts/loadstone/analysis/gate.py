@@ -361,10 +361,10 @@ def _campaign(row: Mapping[str, Any]) -> CampaignKey:
 
 
 def _with_units(findings: Sequence[Finding], cells: Sequence[_Cell]) -> list[Finding]:
-    """Findings with the unit of their rates: as measured there, else in that campaign, else in any."""
+    """Findings with the unit of their rates: as measured there, else in other campaigns, else as all in that one."""
 
     def keys(campaign: CampaignKey, variant: str, rate: float) -> list[tuple[object, ...]]:
-        return [(*campaign, variant, rate), campaign, (*campaign[:2], variant, rate)]
+        return [(*campaign, variant, rate), (*campaign[:2], variant, rate), campaign]
 
     models = defaultdict(set)
     for cell in cells:

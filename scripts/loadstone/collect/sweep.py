@@ -242,7 +242,7 @@ def _metadata(
         "loadModel": load_shapes.load_model(sweep),
         **_stages(sweep, rate),
         **({"script": common["script"]} if common["script"] else {}),
-        "labels": dict(sweep.get("labels", {})),
+        "labels": redact.texts(dict(sweep.get("labels", {})), redact.marked_text),
         "tools": common["tools"],
         "target": {**common["target"], "identity": identity_digest(config["target"], variant), **identified, **hidden},
     }

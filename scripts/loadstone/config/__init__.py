@@ -4,6 +4,7 @@ In: YAML files and ``--config``. Out: checked mappings, `Variants`, `Catalogue`,
 """
 
 import json
+import re
 import socket
 from collections.abc import Iterator, Mapping
 from itertools import permutations
@@ -11,7 +12,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from loadstone.archive import parse_timestamp
+from loadstone.archive import encode, parse_timestamp
 from loadstone.config import connection, load_shapes, redact
 from loadstone.config.variants import Variants, cycle
 from loadstone.errors import LoadstoneError
@@ -25,6 +26,8 @@ GATE_REPORTS = ("gate.md", "gate.junit.xml", "gate.benchmark.json", "gate.benche
 SETTINGS = ("analysis", "tags")
 
 CONFIG = Path("config/config.yaml")
+_LONGEST_NAME = 220  # bytes, of the 255 of file systems: names of files have more parts
+_REPEATED = re.compile(r"(.+?)\1{19}$")
 
 
 def check(config: Mapping[str, Any]) -> dict[str, Any]:
@@ -138,6 +141,15 @@ def _check_redact(declared: Mapping[str, Any]) -> None:
         )
 
 
+def _name_fault(name: str) -> str | None:
+    """Why a name can't be one in the archive, which is also part of names of files and of targets of Snakemake."""
+    if (size := len(encode(name).encode())) > _LONGEST_NAME:
+        return f"a name of at most {_LONGEST_NAME} bytes is expected, and {name[:20]!r}... has {size}, percent-encoded"
+    if repeated := _REPEATED.search(name):
+        return f"{name[:20]!r}... ends with {repeated[1][:20]!r} 20 times or more, which Snakemake refuses"
+    return None
+
+
 def _check_sweep(config: Mapping[str, Any]) -> None:
     sweep, target = config["sweep"], config.get("target", {"variants": {}, "processes": {}})
     found = [
@@ -145,6 +157,10 @@ def _check_sweep(config: Mapping[str, Any]) -> None:
         for name in sweep["variants"]
         if name not in target["variants"]
     ]
+    names = {"host": config["host"], "sweep.app": sweep["app"]} | {
+        f"sweep.variants.{n}": name for n, name in enumerate(sweep["variants"])
+    }
+    found += [f"  {where}: {fault}" for where, name in names.items() if (fault := _name_fault(name))]
     for name, variant in target["variants"].items():
         for part in ("processes", "dependencies"):
             found += [

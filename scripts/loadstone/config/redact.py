@@ -32,7 +32,11 @@ QUERY = (
     "X-Goog-Signature",
 )  # fmt: skip
 
-_USER = re.compile(r"(?i)(\b[a-z][a-z0-9+.-]*://)[^\s/?#\"'<>]*@")
+# Group 1 is what precedes the user of an address, also in JSON with escaped slashes, group 2 the user; also for Go.
+_USER_PATTERN = r"(?i)(\b[a-z][a-z0-9+.-]{0,30}:(?:\\?/){2})([^\s/?#\"'<>\\]*)@"
+_USER = re.compile(_USER_PATTERN)
+_USER_IN_BYTES = re.compile(_USER_PATTERN.encode())
+_USER_NAME = "user@"  # in `Removed`: no parameter's name
 _SECRET = re.compile(
     r"(?i)authori[sz]ation|x[-_]auth|cookie|token|secret|passw|passphrase|[-_]pass$|[-_]pwd$|credential|bearer|jwt|"
     r"session[-_]?id|(?:access|account|api|auth|encryption|master|private|session|signing|ssh|subscription)[-_]?key"
@@ -70,7 +74,7 @@ class Names:
 
     def settings(self) -> dict[str, Any]:
         """As `paced` and `serial` read them (envs/tools/redact)."""
-        return {"headers": sorted(self._headers), "pattern": self.pattern}
+        return {"headers": sorted(self._headers), "pattern": self.pattern, "user": _USER_PATTERN}
 
     def holds(self, name: str) -> bool:
         return self.has_header(name) or _normal(name) in map(_normal, self.query)
@@ -98,17 +102,21 @@ class Names:
         return re.compile(self.pattern)
 
     def text(self, content: str, removed: "Removed | None" = None, by: Callable[[str, str], str] | None = None) -> str:
-        """The text with `by` (name, value) in place of the values of parameters, by default a word."""
+        """The text with `by` (name, value) in place of users and values of parameters, by default a word."""
 
-        def change(found: re.Match[str]) -> str:
-            if removed is not None and found[3]:
-                removed.query[found[2]] += 1
-            return found[1] + (by(found[2], found[3]) if by else _MARK)
+        def changed(name: str, value: str) -> str:
+            if removed is not None and value:
+                removed.query[name] += 1
+            return by(name, value) if by else _MARK
 
-        return self._parameter.sub(change, content)
+        content = _USER.sub(lambda found: f"{found[1]}{changed(_USER_NAME, found[2])}@", content)
+        return self._parameter.sub(lambda found: found[1] + changed(found[2], found[3]), content)
 
     def encoded(self, content: bytes, removed: "Removed") -> bytes:
         """The same for bytes such as lines of JSON: equal strings, which are many, are searched once."""
+        if b"@" in content:
+            content, users = _USER_IN_BYTES.subn(rb"\1" + _MARK.encode() + b"@", content)
+            removed.query.update({_USER_NAME: users} if users else {})
         parts, at = [], 0
         while (equals := content.find(b"=", at)) >= 0:
             start = max(at, content.rfind(b'"', at, equals) + 1)
@@ -205,7 +213,7 @@ def text(content: str) -> str:
 
 
 def marked_text(content: str) -> str:
-    """The text with a mark in place of each credential in a parameter of an address."""
+    """The text with a mark in place of each user and each credential in a parameter of an address."""
     return names().text(content, by=lambda name, value: mark(name, value).replace(" ", "-"))
 
 

@@ -198,8 +198,10 @@ def recordable(identity: Mapping[str, Any]) -> dict[str, Any]:
         if part in found:
             found[part] = redact.texts(found[part], redact.marked_text)
     expected = found.get("expect", {}).get("headers", {})
-    if kept := {name: value for name, value in expected.items() if redact.names().has_header(name)}:
-        found["expect"] = found["expect"] | {"headers": expected | redact.marked(kept)}
+    if expected:
+        kept = {name: value for name, value in expected.items() if redact.names().has_header(name)}
+        others = redact.texts({name: value for name, value in expected.items() if name not in kept}, redact.marked_text)
+        found["expect"] = found["expect"] | {"headers": expected | redact.marked(kept) | others}
     if "environments" in identity:
         found["environments"] = {name: redact.marked(values) for name, values in identity["environments"].items()}
     if "changes" in identity.get("cluster", {}):

@@ -126,6 +126,15 @@ _EXPECTED = {
     "const": "{!r}",
 }
 _LONGEST = 80
+_WITH_SECRETS = ("headers", "environment")
+_GIVEN = (
+    (bool, "true or false"),
+    (int | float, "a number"),
+    (str, "a text"),
+    (list, "a list"),
+    (dict, "a mapping"),
+    (object, "nothing"),
+)
 
 
 def _fault_texts(fault: "ValidationError") -> Iterator[tuple[Sequence[Any], str]]:
@@ -147,8 +156,15 @@ def _fault_texts(fault: "ValidationError") -> Iterator[tuple[Sequence[Any], str]
         forms = [set(form.get("required", ())) for form in value]
         named = " or ".join(" and ".join(sorted(form - set.intersection(*forms))) for form in forms)
         yield path, f"{_shown(fault.instance)} matches no allowed form; expected one with {named or 'other keys'}"
+    elif _may_be_secret(path):
+        given = next(kind for types, kind in _GIVEN if isinstance(fault.instance, types))
+        yield path, f"{given} is given, but {_expected(fault).partition(' (in quotes')[0]} is expected"
     else:
         yield path, f"{_shown(fault.instance)} is given, but {_expected(fault)} is expected"
+
+
+def _may_be_secret(path: Sequence[Any]) -> bool:
+    return any(str(key) in _WITH_SECRETS or redact.is_secret(str(key)) for key in path)
 
 
 def _expected(fault: "ValidationError") -> str:

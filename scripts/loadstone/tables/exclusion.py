@@ -233,9 +233,19 @@ def matches(tag: Mapping[str, Any], fact: Mapping[str, Any]) -> bool:
         return any(fnmatchcase(path, pattern) for path in _paths(fact))
     return (
         any(fnmatchcase(fact[name], str(tag.get("variant") or "*")) for name in ("variant", "variant_dir"))
-        and fnmatchcase(f"{fact['rate']:.15g}", str(tag.get("rate") or "*"))
-        and fnmatchcase(str(fact["run"]), str(tag.get("run") or "*"))
+        and _is_number(tag.get("rate"), f"{fact['rate']:.15g}")
+        and _is_number(tag.get("run"), str(fact["run"]))
     )
+
+
+def _is_number(declared: object, number: str) -> bool:
+    """Whether a number is the declared one (300, 300.0 and 3e2 are the same) or matches it as a pattern."""
+    if declared is None or declared == "":
+        return True
+    try:
+        return float(str(declared)) == float(number)
+    except ValueError:
+        return fnmatchcase(number, str(declared))
 
 
 def _paths(fact: Mapping[str, Any]) -> Iterator[str]:

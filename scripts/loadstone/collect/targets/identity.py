@@ -145,7 +145,8 @@ def _faults(seen: Mapping[str, Any], body: bytes, expect: Mapping[str, Any], con
 def _explained(error: Exception) -> str:
     """The text of an error, with what the user can do about it."""
     text = str(error) or type(error).__name__
-    return next((f"{text}; {remedy}" for part, remedy in _REMEDIES.items() if part in text), text)
+    remedy = next((remedy for part, remedy in _REMEDIES.items() if part in text), None)
+    return f"{text}; {remedy}. After such a change, open a new campaign" if remedy else text
 
 
 def ask(
