@@ -190,12 +190,30 @@ MUTANTS = {
         ),
         Mutant(
             "parameters of URLs are redacted",
-            "        return self._parameter.sub(change, content)\n",
+            "        return self._parameter.sub(lambda found: found[1] + changed(found[2], found[3]), content)\n",
             "        return content\n",
             (
                 "collect/test_collect_run.py::test_cookies_of_responses_and_parameters_of_urls_are_not_archived",
                 "tables/test_failures.py::test_credentials_in_addresses_of_an_older_or_imported_archive_are_in_no_table",
             ),
+        ),
+        Mutant(
+            "users of URLs are redacted",
+            "        content = _USER.sub(",
+            "        _USER.sub(",
+            ("config/test_target.py::test_users_in_addresses_are_not_archived",),
+        ),
+        Mutant(
+            "users of URLs are redacted in what tools write",
+            "            content, users = _USER_IN_BYTES.subn(",
+            "            _, users = _USER_IN_BYTES.subn(",
+            ("config/test_target.py::test_users_in_addresses_are_not_archived",),
+        ),
+        Mutant(
+            "messages do not show what may be a credential",
+            "    elif _may_be_secret(path):\n",
+            "    elif False:\n",
+            ("config/test_settings.py::test_what_may_be_a_credential_is_not_shown",),
         ),
         Mutant(
             "parameters with credentials are in nothing that Snakemake writes",
@@ -406,6 +424,12 @@ MUTANTS = {
             'for tag in matching if tag["tag"] in excluding\n',
             'for tag in matching if tag["tag"] not in excluding\n',
             ("analysis/test_campaign.py::test_tags_exclude_when_asked_to_and_come_back_without_reading_a_raw_file",),
+        ),
+        Mutant(
+            "a tag's rate is a number",
+            "        return float(str(declared)) == float(number)\n",
+            "        return str(declared) == number\n",
+            ("tables/test_exclusion.py::test_numbers_of_tags_are_numbers_or_patterns",),
         ),
         Mutant(
             "a page shows the figures with and without excluded runs",
