@@ -130,6 +130,7 @@ def demo(folder: Path) -> str:
     with tarfile.open(sdist) as archive:
         archive.extractall(folder, filter="data")
     checkout = folder / sdist.name.removesuffix(".tar.gz")
+    run(folder / "venv/bin/python", "envs/metadata.py", "--check", folder=checkout)
     shutil.rmtree(checkout / "scripts/loadstone")
     config = yaml.safe_load((checkout / "config/config.yaml").read_text())
     config["sweep"] |= {"rates": [100], "runs": 2, "duration": "1s"}
