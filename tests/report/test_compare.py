@@ -9,6 +9,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from loadstone import archive
 from loadstone.analysis import conclusions
+from loadstone.analysis.caveats import CAVEATS
 from loadstone.analysis.comparison import compare
 from loadstone.analysis.scope import Series, Settings
 from loadstone.config.comparisons import Comparison
@@ -276,6 +277,27 @@ def test_other_pairs_rest_on_their_two_series_alone(project, compared):
         assert "these two series alone" in notes
         assert ("The loads differ" in notes) == (one[2] != other[2])
         assert ("different campaigns" in notes) == (one[0] != other[0])
+
+
+def test_caveats_of_either_series_are_named_with_a_link_to_their_details(project, compared):
+    here, shown = folder(project), compared.page.locator("#notes .caveats")
+    of_cell = (
+        "list_contains(list_transform(cells, lambda cell: [cell.variant, cell.rate::VARCHAR]), ['failing', '100.0'])"
+    )
+    of_campaign = f"comparison IS NULL AND host = 'here' AND list_contains(timestamps, '{TIMESTAMP}')"
+    serious = project.rows(
+        f"SELECT DISTINCT claim FROM claims WHERE weight = 'serious' AND {of_cell} AND {of_campaign}"
+    )
+    headings = {CAVEATS[row["claim"]].heading for row in serious}
+    assert CAVEATS["failures"].heading in headings
+    compared.choose("p50", (here, "plain", "100"), (here, "failing", "100"))
+    (of_b,) = [
+        text for text in map(plain, shown.all_inner_texts()) if "Caveats of B (failing at 100 requests/s)" in text
+    ]
+    assert all(heading in of_b for heading in headings)
+    assert shown.last.locator("a").get_attribute("href") == f"{here}.html#claims"
+    compared.choose("error_fraction", (here, "plain", "100"), (here, "failing", "100"))
+    assert CAVEATS["failures"].heading not in compared.page.locator("#notes").inner_text()
 
 
 REFUSED = {

@@ -466,7 +466,15 @@ def build_campaign(
         page = gather(queries, campaign, variants, confidence, entry or {})
         settings = series_data.settings(variants, layout.text(campaign.app), confidence)
         scope = scope_of_campaign(queries.connection, campaign, tables, settings)
-        series = series_data.write(reports, f"campaigns/{name}", scope, variants, unit=page.unit, step=page.step)
+        series = series_data.write(
+            reports,
+            f"campaigns/{name}",
+            scope,
+            variants,
+            unit=page.unit,
+            step=page.step,
+            claims=page.concluded.claims,
+        )
         written = {file.name for file in series}
         runs = {rate: [run for run in page.runs if run["rate"] == rate] for rate in page.loadable_rates}
         read = _files_by_rate(tables, campaign)

@@ -482,7 +482,16 @@ def build_comparison(
         scope = scope_of_comparison(queries.connection, comparison, campaigns, tables, settings)
         inputs = reproducibility.inputs(queries, tables, campaigns, among(page.runs))
     refusals = page.selection.refusals
-    series = series_data.write(reports, folder, scope, variants, unit=page.unit, step=page.step, refusals=refusals)
+    series = series_data.write(
+        reports,
+        folder,
+        scope,
+        variants,
+        unit=page.unit,
+        step=page.step,
+        claims=page.concluded.claims,
+        refusals=refusals,
+    )
     site_layout.remove_others(reports / folder, {file.name for file in series})
     path = reports / f"{folder}.html"
     cells = [listing.cell for campaign in campaigns for listing in scan_campaign(campaign).cells]

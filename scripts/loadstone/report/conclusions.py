@@ -230,6 +230,18 @@ def with_caveats(effects: Iterable[Row], claims: Iterable[Row], other: str = "ba
     return found
 
 
+def caveats_of_cell(cell: Row, claims: Iterable[Row], statistic: str) -> list[str]:
+    """The headings of caveats that weaken verdicts about a figure of a cell.
+
+    `cell` has ``rate``, ``variant``, ``load_model`` and ``generator``.
+    """
+    own = _cell(cell, "variant")
+    concerning = (
+        row for row in claims if _weakens_verdicts(row) and own in {_cell(each, "variant") for each in row["cells"]}
+    )
+    return [CAVEATS[claim].heading for claim in _caveats({"statistic": statistic}, concerning)]
+
+
 def _weakens_verdicts(claim: Row) -> bool:
     return (claim["weight"] == SERIOUS or claim["claim"] in CONFOUNDING) and claim["claim"] not in ACCOUNTED_FOR
 

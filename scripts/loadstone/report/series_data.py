@@ -23,7 +23,7 @@ from loadstone.analysis.reasons import Reason
 from loadstone.analysis.scope import Scope, Series, Settings, contrasted, figure, protocols
 from loadstone.config.variants import Variants
 from loadstone.percentiles import ERRORS, MEAN, PERCENTILES, label
-from loadstone.report import numbers
+from loadstone.report import conclusions, numbers
 from loadstone.report.numbers import Row, Unit, rate_name
 from loadstone.report.output import as_json, write_text
 from loadstone.tables import exclusion
@@ -42,6 +42,7 @@ _OF_PAIRS = (
     reasons.ONLY_FAILURES,
     reasons.ZERO_LATENCY,
 )
+_MEASURED_BY = ("load_model", "generator")
 _ONLY_REPORTS = "reported figures have no replicates here; verdicts of their campaign have the interval if it is known"
 
 
@@ -72,9 +73,10 @@ def write(
     *,
     unit: Unit,
     step: Sequence[float] | None,
+    claims: Sequence[Row],
     refusals: Sequence[str] = (),
 ) -> list[Path]:
-    """Write the files of one scope into a `folder` of the site; `unit` and `step` are those of its page.
+    """Write the files of one scope into a `folder` of the site; `unit`, `step` and `claims` are those of its page.
 
     `refusals` say why it has no figures. A statistic that no series has gets no file.
     """
@@ -87,7 +89,10 @@ def write(
         "step": step,
         "confidence": scope.confidence,
         "refusals": refusals,
-        "series": [_described(each, *names[number], labels, scope.confidence) for number, each in enumerate(series)]
+        "series": [
+            _described(each, *names[number], labels, scope.confidence) | _caveats(each, claims)
+            for number, each in enumerate(series)
+        ]
         + list(_without_runs(scope, labels)),
     }
     content = {"series": about} | {f"series-{name}": data for name, data in _replicates(scope, series)}
@@ -144,6 +149,13 @@ def _described(each: Series, name: str, way: str, labels: Mapping[str, str], con
         },
         "why": None,
     }
+
+
+def _caveats(each: Series, claims: Sequence[Row]) -> dict[str, list[str]]:
+    """What weakens verdicts about its latencies, and about its failures."""
+    cell = {"rate": each.rate, "variant": each.variant, **{name: each.runs[0][name] for name in _MEASURED_BY}}
+    latencies, failures = (conclusions.caveats_of_cell(cell, claims, statistic) for statistic in (MEAN, ERRORS))
+    return {"caveats": latencies, "caveats_of_failures": failures}
 
 
 def _load(rate: float, load_model: str | None) -> dict[str, str]:

@@ -213,6 +213,12 @@ window.loadstone = window.loadstone || {};
     figures.tBodies[0].replaceChildren(...rows.map((row) => element("tr", {},
       element("th", { scope: "row" }, row.label, ...(row.source ? [element("span", { className: "interval", textContent: row.source })] : [])),
       ...["value", "interval", "runs"].map((column) => element("td", { className: "n", textContent: row[column] })))));
+    for (const [letter, side] of [["A", one], ["B", other]]) {
+      const caveats = isShare ? side.caveats_of_failures : side.caveats;
+      if (!caveats.length) continue;
+      const details = element("a", { href: `${side.folder}.html#claims`, textContent: "details" });
+      notes.append(element("li", { className: "caveats" }, element("strong", { textContent: `Caveats of ${letter} (${named(side)}): ${caveats.join(", ")}` }), " (", details, ")"));
+    }
     if (!found.whyNot) {
       const basis = found.paired ? "The runs are paired by blocks" : "The runs are not paired";
       note(found.pooled ? `${basis}. The standard error is pooled over the cells of ${one.source}, as in its verdicts.` : `${basis}. The interval rests on these two series alone.`);
