@@ -467,13 +467,7 @@ def build_campaign(
         settings = series_data.settings(variants, layout.text(campaign.app), confidence)
         scope = scope_of_campaign(queries.connection, campaign, tables, settings)
         series = series_data.write(
-            reports,
-            f"campaigns/{name}",
-            scope,
-            variants,
-            unit=page.unit,
-            step=page.step,
-            claims=page.concluded.claims,
+            reports, f"campaigns/{name}", scope, variants, unit=page.unit, step=page.step, claims=page.concluded.claims
         )
         written = {file.name for file in series}
         runs = {rate: [run for run in page.runs if run["rate"] == rate] for rate in page.loadable_rates}

@@ -482,15 +482,9 @@ def build_comparison(
         scope = scope_of_comparison(queries.connection, comparison, campaigns, tables, settings)
         inputs = reproducibility.inputs(queries, tables, campaigns, among(page.runs))
     refusals = page.selection.refusals
+    claims = page.concluded.claims
     series = series_data.write(
-        reports,
-        folder,
-        scope,
-        variants,
-        unit=page.unit,
-        step=page.step,
-        claims=page.concluded.claims,
-        refusals=refusals,
+        reports, folder, scope, variants, unit=page.unit, step=page.step, claims=claims, refusals=refusals
     )
     site_layout.remove_others(reports / folder, {file.name for file in series})
     path = reports / f"{folder}.html"
