@@ -155,9 +155,12 @@ def test_every_fault_names_its_key_its_line_what_is_given_and_what_is_expected(t
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"headers": {"X-Api-Key": 7777123477}}, "headers.X-Api-Key: a number is given, but a text is expected"),
-        ({"headers": {"Authorization": ["7777123477"]}}, "headers.Authorization: a list is given, but a text"),
-        ({"headers": "Authorization: 7777123477"}, "headers: a text is given, but a mapping is expected"),
+        (
+            {"headers": {"X-Api-Key": 7777123477}},
+            "headers.X-Api-Key: a text is expected; what is given may be a credential",
+        ),
+        ({"headers": {"Authorization": ["7777123477"]}}, "headers.Authorization: a text is expected"),
+        ({"headers": "Authorization: 7777123477"}, "headers: a mapping is expected"),
     ],
 )
 def test_what_may_be_a_credential_is_not_shown(content: dict, changes: dict, said: str) -> None:

@@ -3,6 +3,7 @@ package redact
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"regexp"
 	"strings"
@@ -51,16 +52,18 @@ func New(settings Settings) (*Redactor, error) {
 	for _, name := range settings.Headers {
 		it.headers[name] = true
 	}
-	for pattern, compiled := range map[string]**regexp.Regexp{settings.Pattern: &it.parameter, settings.User: &it.user} {
-		if pattern == "" {
-			continue
-		}
-		var err error
-		if *compiled, err = regexp.Compile(pattern); err != nil {
-			return nil, err
-		}
+	var ofParameter, ofUser error
+	it.parameter, ofParameter = compiled(settings.Pattern)
+	it.user, ofUser = compiled(settings.User)
+	return it, errors.Join(ofParameter, ofUser)
+}
+
+// compiled returns nil for no pattern.
+func compiled(pattern string) (*regexp.Regexp, error) {
+	if pattern == "" {
+		return nil, nil
 	}
-	return it, nil
+	return regexp.Compile(pattern)
 }
 
 // Result redacts the headers, the URL and the error of a result.

@@ -127,14 +127,6 @@ _EXPECTED = {
 }
 _LONGEST = 80
 _WITH_SECRETS = ("headers", "environment")
-_GIVEN = (
-    (bool, "true or false"),
-    (int | float, "a number"),
-    (str, "a text"),
-    (list, "a list"),
-    (dict, "a mapping"),
-    (object, "nothing"),
-)
 
 
 def _fault_texts(fault: "ValidationError") -> Iterator[tuple[Sequence[Any], str]]:
@@ -157,8 +149,7 @@ def _fault_texts(fault: "ValidationError") -> Iterator[tuple[Sequence[Any], str]
         named = " or ".join(" and ".join(sorted(form - set.intersection(*forms))) for form in forms)
         yield path, f"{_shown(fault.instance)} matches no allowed form; expected one with {named or 'other keys'}"
     elif _may_be_secret(path):
-        given = next(kind for types, kind in _GIVEN if isinstance(fault.instance, types))
-        yield path, f"{given} is given, but {_expected(fault).partition(' (in quotes')[0]} is expected"
+        yield path, f"{_expected(fault).partition(' (in quotes')[0]} is expected; what is given may be a credential"
     else:
         yield path, f"{_shown(fault.instance)} is given, but {_expected(fault)} is expected"
 

@@ -56,11 +56,8 @@ class Latencies:
         for (latencies_ns, _), mask, (low, high) in zip(parts, masks, pairwise(ends), strict=True):
             ordered_ns[low:high] = latencies_ns[mask]
         ordered_ns.sort()
-        timeouts = [
-            latencies_ns[mask & of_run]
-            for (latencies_ns, of_run), mask in zip(parts, masks, strict=True)
-            if (mask & of_run).any()
-        ]
+        timed_out = (latencies_ns[mask & of_run] for (latencies_ns, of_run), mask in zip(parts, masks, strict=True))
+        timeouts = [each for each in timed_out if each.size]
         first_ns = min((int(each.min()) for each in timeouts), default=None)
         return cls(ordered_ns, sum(each.size for each in timeouts), first_ns)
 

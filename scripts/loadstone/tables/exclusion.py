@@ -226,20 +226,20 @@ def matches(tag: Mapping[str, Any], fact: Mapping[str, Any]) -> bool:
     """Whether a tag concerns a run.
 
     It does by ``variant`` (canonical or folder), ``rate`` and ``run``, or by a ``pattern`` for
-    ``<timestamp>/<rate>/<variant folder>/<file>``, where ``*`` crosses ``/`` too. All are patterns of `fnmatch`. The
-    files of a run are its results as they are named, or as the archive would name them.
+    ``<timestamp>/<rate>/<variant folder>/<file>``, where ``*`` crosses ``/`` too. All but numbers are patterns of
+    `fnmatch`. The files of a run are its results as they are named, or as the archive would name them.
     """
     if (pattern := tag.get("pattern")) is not None:
         return any(fnmatchcase(path, pattern) for path in _paths(fact))
     return (
         any(fnmatchcase(fact[name], str(tag.get("variant") or "*")) for name in ("variant", "variant_dir"))
-        and _is_number(tag.get("rate"), f"{fact['rate']:.15g}")
-        and _is_number(tag.get("run"), str(fact["run"]))
+        and _matches_number(tag.get("rate"), f"{fact['rate']:.15g}")
+        and _matches_number(tag.get("run"), str(fact["run"]))
     )
 
 
-def _is_number(declared: object, number: str) -> bool:
-    """Whether a number is the declared one (300, 300.0 and 3e2 are the same) or matches it as a pattern."""
+def _matches_number(declared: object, number: str) -> bool:
+    """Whether a number equals the declared one (300, 300.0 and 3e2 do) or matches it as a pattern."""
     if declared is None or declared == "":
         return True
     try:
