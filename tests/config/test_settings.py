@@ -157,7 +157,7 @@ def test_every_fault_names_its_key_its_line_what_is_given_and_what_is_expected(t
     [
         (
             {"headers": {"X-Api-Key": 7777123477}},
-            "headers.X-Api-Key: a text is expected; what is given may be a credential",
+            "headers.X-Api-Key: a text is expected .the value is not shown: it may be",
         ),
         ({"headers": {"Authorization": ["7777123477"]}}, "headers.Authorization: a text is expected"),
         ({"headers": "Authorization: 7777123477"}, "headers: a mapping is expected"),

@@ -149,7 +149,8 @@ def _fault_texts(fault: "ValidationError") -> Iterator[tuple[Sequence[Any], str]
         named = " or ".join(" and ".join(sorted(form - set.intersection(*forms))) for form in forms)
         yield path, f"{_shown(fault.instance)} matches no allowed form; expected one with {named or 'other keys'}"
     elif _may_be_secret(path):
-        yield path, f"{_expected(fault).partition(' (in quotes')[0]} is expected; what is given may be a credential"
+        expected = _expected(fault).partition(" (in quotes")[0]
+        yield path, f"{expected} is expected (the value is not shown: it may be a credential)"
     else:
         yield path, f"{_shown(fault.instance)} is given, but {_expected(fault)} is expected"
 
