@@ -8,7 +8,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from loadstone import archive
 from loadstone.archive import Campaign, Cell, decode, encode, parse_name, scan_campaign
-from loadstone.report.site_layout import slug
+from loadstone.report.site_layout import slug, variant_slug
+from snakemake.io import PeriodicityDetector
 from support.rawfiles import write_cell
 
 HOSTILE = ["a b", "a'b\"c", "<script>alert(1)</script>", "{run}", "a=b%20c", "*?[x]", "ünïcode", "-rf", "a;b&c", "x\ny"]
@@ -80,6 +81,17 @@ def test_any_folder_name_survives_encoding(name: str) -> None:
     assert decode(part) == name
     assert not set(part) & set("/{}<>*?[]'\"\n\\")
     assert part not in (".", "..")
+
+
+@pytest.mark.parametrize(
+    "name", ["x" * 20, "x" * 200, "v-" + "ab" * 20, "é" * 20, "名" * 60, "{" * 20, "{}" * 30, "\udcff" * 20]
+)
+def test_snakemake_takes_names_that_end_with_repetitions(name: str) -> None:
+    part = encode(name)
+    assert decode(part) == name
+    assert PeriodicityDetector().is_periodic(name)
+    assert PeriodicityDetector().is_periodic(part) is None
+    assert PeriodicityDetector().is_periodic(variant_slug("app", name)) is None
 
 
 @pytest.mark.parametrize("name", HOSTILE)

@@ -56,6 +56,7 @@ OPEN: dict[str, Any] = {"rates": [10], "duration": "2s"}
         ({"rates": [10], "shape": [SEED[0], SEED[0]]}, "two stages have the name warm-up"),
         ({"rates": [10], "shape": [each | {"measured": True} for each in SEED]}, "only one stage"),
         ({"rates": [10], "shape": [SEED[2] | {"duration": "0s"}]}, "longer than zero"),
+        ({"rates": [10], "duration": "99999999h"}, "longer than zero and shorter than 31 years"),
         ({"rates": [10], "shape": SEED[:1]}, "must have the rate that sweep.rates says (10 requests/s)"),
         ({"rates": [50], "shape": SEED[:2]}, "must have the rate"),
         ({"rates": [10], "duration": "500ms", "generator": "k6"}, "of at least a second"),

@@ -170,14 +170,8 @@ def test_what_may_be_a_credential_is_not_shown(content: dict, changes: dict, sai
     assert "7777123477" not in str(raised.value)
 
 
-@pytest.mark.parametrize(
-    ("name", "said"),
-    [
-        ("\N{GRINNING FACE}" * 40, "at most 220 bytes is expected, and .* has 480, percent-encoded"),
-        ("v-" + "ab" * 20, "ends with 'ab' 20 times or more, which Snakemake refuses"),
-    ],
-)
-def test_names_that_files_or_snakemake_refuse_are_refused_first(content: dict, name: str, said: str) -> None:
+def test_names_that_file_systems_refuse_are_refused_first(content: dict) -> None:
+    name, said = "\N{GRINNING FACE}" * 40, "at most 220 bytes is expected, and .* has 480, percent-encoded"
     with pytest.raises(LoadstoneError, match=f"host: .*{said}"):
         config.check({**content, "host": name})
     with pytest.raises(LoadstoneError, match=f"sweep.app: .*{said}"):
@@ -186,7 +180,7 @@ def test_names_that_files_or_snakemake_refuse_are_refused_first(content: dict, n
     variants[name] = variants["plain"]
     with pytest.raises(LoadstoneError, match=f"sweep.variants.1: .*{said}"):
         config.check({**content, "sweep": content["sweep"] | {"variants": ["plain", name]}})
-    content["sweep"]["variants"] = ["plain", "\N{GRINNING FACE}" * 18, "\N{CYRILLIC SMALL LETTER SHORT I}" + "xy" * 19]
+    content["sweep"]["variants"] = ["plain", "\N{GRINNING FACE}" * 18, "\N{CYRILLIC SMALL LETTER SHORT I}" + "xy" * 29]
     content["target"]["variants"] |= dict.fromkeys(content["sweep"]["variants"], variants["plain"])
     assert config.check(content)["sweep"]["variants"] == content["sweep"]["variants"]
 

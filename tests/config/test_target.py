@@ -176,7 +176,17 @@ def test_metadata_that_are_not_as_written_do_no_harm(declared) -> None:
 
 
 def test_credentials_of_other_names_and_of_addresses_are_in_no_file_either(declared) -> None:
-    names = ("DB_PASS", "MYSQL_PWD", "SSH_PASSPHRASE", "AWS_ACCESS_KEY_ID", "TLS_PRIVATE_KEY", "JWT", "SessionId")
+    names = (
+        "PASS",
+        "DB_PASS",
+        "MYSQL_PWD",
+        "X-Functions-Key",
+        "SSH_PASSPHRASE",
+        "AWS_ACCESS_KEY_ID",
+        "TLS_PRIVATE_KEY",
+        "JWT",
+        "SessionId",
+    )
     plain = {"LOG_LEVEL": "keyboard-pass", "BYPASS": "keyboard-pass"}
     declared["target"]["processes"]["app"]["environment"] = {
         **dict.fromkeys(names, "open-sesame"),
@@ -320,6 +330,8 @@ def test_a_campaign_opened_before_redact_goes_on_as_it_is(declared, monkeypatch)
         (r'{"error":"Get \"http://h/?sig=open\": EOF"}', r'{"error":"Get \"http://h/?sig=redacted\": EOF"}'),
         ("http://h/?mytoken=1&tokens=2&code=3&q=token", "http://h/?mytoken=1&tokens=2&code=3&q=token"),
         ("http://h/?token=", "http://h/?token=redacted"),
+        ("http://h/?to=http%3A%2F%2Fh%2F%3Fsig%3Dopen&b=2", "http://h/?to=http%3A%2F%2Fh%2F%3Fsig%3Dredacted&b=2"),
+        ("http://h/?to=%2f%3fa%3d1%26sig%3dopen", "http://h/?to=%2f%3fa%3d1%26sig%3dredacted"),
     ],
 )
 def test_what_of_a_url_is_redacted(text: str, redacted: str) -> None:

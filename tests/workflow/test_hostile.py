@@ -7,7 +7,7 @@ import duckdb
 import pytest
 
 APP = "<script>alert('app')</script>".replace("/", "|")
-HOST = "a host, \"quoted\" & 'more' {run} *?[x] 100%"
+HOST = "a host, \"quoted\" & 'more' {run} *?[x] 100% " + "x" * 20
 VARIANTS = [
     "plain",
     "a b",
@@ -17,6 +17,7 @@ VARIANTS = [
     "ünï\ncode",
     "{variant}",
     "$(id)",
+    "ab" * 20,
 ]
 
 

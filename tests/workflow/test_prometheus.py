@@ -1,5 +1,6 @@
 """CPU and memory of an external target, from a real Prometheus that scrapes a real exporter."""
 
+import json
 import os
 import shutil
 import subprocess
@@ -28,11 +29,14 @@ QUERIES = {
 class Exporter(BaseHTTPRequestHandler):
     """Two pods of one namespace, which together use `CORES` and `MIB`."""
 
-    def do_GET(self) -> None:
+    @property
+    def lines(self) -> list[str]:
         used = CORES * time.monotonic() / 2
         lines = [f'cpu_seconds_total{{namespace="shop",pod="web-{n}"}} {used}' for n in (1, 2)]
-        lines += [f'memory_bytes{{namespace="shop",pod="web-{n}"}} {MIB << 19}' for n in (1, 2)]
-        body = "\n".join([*lines, ""]).encode()
+        return lines + [f'memory_bytes{{namespace="shop",pod="web-{n}"}} {MIB << 19}' for n in (1, 2)]
+
+    def do_GET(self) -> None:
+        body = "\n".join([*self.lines, ""]).encode()
         self.send_response(200)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
@@ -95,6 +99,8 @@ def test_samples_are_what_prometheus_has(prometheus: str) -> None:
     [
         ("sum(", "Prometheus rejects the query: .*parse error"),
         ("memory_bytes[5s]", "the query does not return an instant vector"),
+        ("vector(-5)", "the query returns -5, which is no memory_mib"),
+        ("vector(1e300)", r"the query returns 1e\+300, which is no memory_mib"),
         (
             'label_replace(label_replace(memory_bytes, "container", "$1", "pod", "(.*)"), "pod", "web", "", "")',
             "several series of the query are named shop/web",
@@ -113,6 +119,28 @@ def test_a_server_that_is_none_or_away_is_named(prometheus: str, tmp_path: Path)
     outside.close()
     with pytest.raises(UnsampledError, match="does not answer"):
         PrometheusSampler({"url": outside.url, "memory_mib": "up"}).sample()
+
+
+@pytest.mark.parametrize(
+    "series",
+    [
+        {"metric": [], "value": [1, "1"]},
+        {"metric": {}, "value": [1e300, "1"]},
+        {"metric": {}, "value": 1},
+        {"metric": {}, "value": [1, "many"]},
+        [],
+    ],
+)
+def test_a_server_whose_answers_make_no_sense_is_named(series: object) -> None:
+    class Nonsense(Exporter):
+        lines = (json.dumps({"status": "success", "data": {"resultType": "vector", "result": [series]}}),)
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Nonsense) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{server.server_address[1]}"
+        with pytest.raises(UnsampledError, match=r"is not Prometheus|does not answer"):
+            PrometheusSampler({"url": url, "memory_mib": "up"}).sample()
+        server.shutdown()
 
 
 def test_a_sweep_has_the_usage_of_its_target(prometheus: str, pristine: Path, tmp_path: Path) -> None:

@@ -420,11 +420,19 @@ def encode(name: str) -> str:
     """A folder name from the archive as one safe path part (percent-encoded; ordinary names are unchanged).
 
     ``{}<>`` mean something to Snakemake, and ``%=`` and glob characters to DuckDB; names in an archive may hold them.
+    The last character of a name that ends with 20 repetitions is encoded too, because Snakemake refuses such wildcards.
     """
     if name in (".", ".."):
         return name.replace(".", "%2E")
+    name, last = (name[:-1], name[-1]) if is_repeated(name) else (name, "")
     # Letters of any script are kept: percent-encoded, a long name would be longer than file systems allow.
-    return re.sub(r"[^\w:+\-.~@ ]", lambda found: quote(found[0], safe="", errors="surrogateescape"), name)
+    part = re.sub(r"[^\w:+\-.~@ ]", lambda found: quote(found[0], safe="", errors="surrogateescape"), name)
+    return part + "".join(f"%{byte:02x}" for byte in last.encode("utf-8", "surrogateescape"))
+
+
+def is_repeated(name: str) -> bool:
+    """Whether a name ends with 20 repetitions."""
+    return len(name) >= 20 and re.search(r"(.+?)\1{19}$", name) is not None
 
 
 def decode(part: str) -> str:

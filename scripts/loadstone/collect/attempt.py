@@ -168,8 +168,9 @@ class Attempts:
         why = f"{len(failed)} consecutive runs failed, so the sweep stops here (sweep.give_up_after)"
         text = (
             f"{why}:\n{shown}\n"
-            "Collected results are kept. Fix the cause; then `snakemake --cores all` retries these runs and continues, "
-            "and `snakemake --cores all report` reports the results so far"
+            "Collected results are kept. Fix the cause; then `snakemake --cores all` retries these runs and continues. "
+            "If the fix changes what `target` declares, open a new campaign instead. "
+            "`snakemake --cores all report` reports the results so far"
         )
         self._journal.log(f"error: {text}")
         raise GivenUpError(why, text)

@@ -4,7 +4,6 @@ In: YAML files and ``--config``. Out: checked mappings, `Variants`, `Catalogue`,
 """
 
 import json
-import re
 import socket
 from collections.abc import Iterator, Mapping
 from itertools import permutations
@@ -27,7 +26,6 @@ SETTINGS = ("analysis", "tags")
 
 CONFIG = Path("config/config.yaml")
 _LONGEST_NAME = 220  # bytes, of the 255 of file systems: names of files have more parts
-_REPEATED = re.compile(r"(.+?)\1{19}$")
 
 
 def check(config: Mapping[str, Any]) -> dict[str, Any]:
@@ -145,8 +143,6 @@ def _name_fault(name: str) -> str | None:
     """Why a name can't be one in the archive, which is also part of names of files and of targets of Snakemake."""
     if (size := len(encode(name).encode())) > _LONGEST_NAME:
         return f"a name of at most {_LONGEST_NAME} bytes is expected, and {name[:20]!r}... has {size}, percent-encoded"
-    if repeated := _REPEATED.search(name):
-        return f"{name[:20]!r}... ends with {repeated[1][:20]!r} 20 times or more, which Snakemake refuses"
     return None
 
 

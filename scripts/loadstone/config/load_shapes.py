@@ -8,6 +8,7 @@ from loadstone.archive.stages import TEST, WARMUP, Stage, integral, steps, ticks
 
 # k6's limit of the time that users have for their iterations.
 _LONGEST = "10m"
+_LENGTH = "must be longer than zero and shorter than 31 years"  # of a duration
 
 
 def loads(sweep: Mapping[str, Any]) -> Sequence[float]:
@@ -104,7 +105,7 @@ def faults(sweep: Mapping[str, Any]) -> list[str]:
     if "shape" in sweep:
         found += _shape_faults(sweep, generator)
     elif not seconds(measured_duration(sweep)):
-        found.append("duration: must be longer than zero")
+        found.append(f"duration: {_LENGTH}")
     warmup = sweep.get("warmup", {})
     if warmup.get("min_rate", 0) > warmup.get("max_rate", 100):
         found.append("warmup: min_rate is above max_rate")
@@ -174,7 +175,7 @@ def _shape_faults(sweep: Mapping[str, Any], generator: str) -> list[str]:
     found += [f"shape: two stages have the name {name}" for name in dict.fromkeys(names) if names.count(name) > 1]
     if sum(bool(stage.get("measured")) for stage in shape) > 1:
         found.append("shape: only one stage can be the measured one")
-    found += [f"shape: {stage['name']}: must be longer than zero" for stage in shape if not seconds(stage["duration"])]
+    found += [f"shape: {stage['name']}: {_LENGTH}" for stage in shape if not seconds(stage["duration"])]
     if found:
         return found
     for load in sweep["rates"]:

@@ -20,7 +20,8 @@ from typing import Any
 HEADERS = (
     "Set-Cookie", "Cookie", "Authorization", "Proxy-Authorization", "Authentication-Info", "Proxy-Authentication-Info",
     "X-Api-Key", "Api-Key", "X-Auth-Token", "X-Access-Token", "X-Csrf-Token", "X-Xsrf-Token", "X-Session-Id",
-    "X-Session-Token", "X-Amz-Security-Token", "X-Goog-Api-Key", "X-Vault-Token",
+    "X-Session-Token", "X-Amz-Security-Token", "X-Goog-Api-Key", "X-Vault-Token", "X-Functions-Key",
+    "Ocp-Apim-Subscription-Key", "Private-Token", "X-Shopify-Access-Token",
 )  # fmt: skip
 # Parameters of OAuth 2 and OpenID Connect, of presigned URLs (S3, Google Cloud Storage, Azure), of API keys, passwords
 # and sessions. Names that are more often something else are left: code, state, user, id, hash, nonce.
@@ -38,8 +39,8 @@ _USER = re.compile(_USER_PATTERN)
 _USER_IN_BYTES = re.compile(_USER_PATTERN.encode())
 _USER_NAME = "user@"  # in `Removed`: no parameter's name
 _SECRET = re.compile(
-    r"(?i)authori[sz]ation|x[-_]auth|cookie|token|secret|passw|passphrase|[-_]pass$|[-_]pwd$|credential|bearer|jwt|"
-    r"session[-_]?id|(?:access|account|api|auth|encryption|master|private|session|signing|ssh|subscription)[-_]?key"
+    r"(?i)authori[sz]ation|x[-_]auth|cookie|token|secret|passw|passphrase|(?:^|[-_])pass$|[-_]pwd$|credential|bearer|jwt|"
+    r"session[-_]?id|(?:access|account|api|auth|encryption|functions|master|private|session|signing|ssh|subscription)[-_]?key"
 )
 _MARK = "redacted"
 _MARKED = re.compile(rf"{_MARK}[ -][0-9a-f]{{16}}")
@@ -90,12 +91,15 @@ class Names:
     def pattern(self) -> str:
         r"""Group 1 is what precedes the value of a parameter, group 2 its name, group 3 the value; also for Go.
 
-        Letters may be percent-encoded. In JSON, ``&`` may be ``\u0026``, and a quotation mark ends the value.
+        Letters may be percent-encoded, and so may be an address that is itself the value of a parameter. In JSON, ``&``
+        may be ``\u0026``, and a quotation mark ends the value.
         """
         if not self.query:
             return "()()()[^\\s\\S]"  # matches nothing
         names = "|".join("".join(map(_letter, name)) for name in sorted(self.query, key=len, reverse=True))
-        return rf"(?i)((?:[?&#;]|\\u0026)({names})(?:\[[^\]=&\s]*\]|%5B[^=&\s]*%5D)?=)((?:[^&#\s\"\\]|\\[^\"u])*)"
+        before = r"(?:[?&#;]|\\u0026|%3F|%26|%23|%3B)"
+        key = r"(?:\[[^\]=&\s]*\]|%5B[^=&\s]*%5D)?"
+        return rf"(?i)({before}({names}){key}(?:=|%3D))((?:[^&#\s\"\\]|\\[^\"u])*)"
 
     @cached_property
     def _parameter(self) -> re.Pattern[str]:

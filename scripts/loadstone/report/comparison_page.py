@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from loadstone.analysis.comparison import Fitted, Selection, fit_all, scope_of_comparison, select
-from loadstone.archive import METADATA, Campaign, metadata, plan, scan_campaign
+from loadstone.archive import METADATA, Campaign, metadata, scan_campaign
 from loadstone.config.comparisons import ALLOWANCES, Comparison
 from loadstone.config.variants import Style, Variants, look
 from loadstone.percentiles import PERCENTILES, SHOWN_PERCENTILES, label
@@ -34,13 +33,13 @@ from loadstone.report.numbers import (
     LOAD_MODELS,
     RUN_MEANS,
     SHOWN,
-    distinct,
     joined,
     page_unit,
     rounded,
     share,
     significant,
     span,
+    styles_of,
 )
 from loadstone.report.output import site_context
 from loadstone.report.queries import Queries, Row, in_order, querying, run_key
@@ -101,10 +100,7 @@ def gather(
     counts = among(valid)
     reported = reported_section.gather(queries, counts, naming.named)
     present = {run["variant"] for run in valid}
-    newest_first = sorted(campaigns, key=lambda campaign: (campaign.instant, campaign), reverse=True)
-    all_declared = variants.declared.get(comparison.app, {}).keys() >= present
-    planned = [] if all_declared else chain.from_iterable(map(plan.declared_variants, newest_first))
-    styles = distinct(variants.styles(comparison.app, present, planned))
+    styles = styles_of(variants, campaigns, comparison.app, present)
     labels = {style.name: style.label for style in styles} if naming.differing else None
     medians = [row["p50_ns"] or row["vegeta_summaries_mean_ns"] for row in rows]
     use_shown = bool(reported.rows or comparison.fits)

@@ -6,15 +6,15 @@ halves to the even one; `loadstone.text` and `assets/dom.js` do the same.
 """
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import ROUND_05UP, Context
-from itertools import combinations
+from itertools import chain, combinations
 from typing import Any
 
-from loadstone.archive import parse_timestamp
-from loadstone.config.variants import Style
+from loadstone.archive import Campaign, parse_timestamp, plan
+from loadstone.config.variants import Style, Variants
 from loadstone.percentiles import PERCENTILES
 from loadstone.text import rate_text
 
@@ -309,6 +309,14 @@ def distinct(styles: list[Style]) -> list[Style]:
         replace(style, label=f"{style.label} ({style.name})") if labels.count(style.label) > 1 else style
         for style in styles
     ]
+
+
+def styles_of(variants: Variants, campaigns: Iterable[Campaign], app: str, names: Collection[str]) -> list[Style]:
+    """Styles of the variants `names`: in declared order, then as the newest campaigns planned them, then by name."""
+    newest_first = sorted(campaigns, key=lambda campaign: (campaign.instant, campaign), reverse=True)
+    all_declared = variants.declared.get(app, {}).keys() >= set(names)
+    planned = [] if all_declared else chain.from_iterable(map(plan.declared_variants, newest_first))
+    return distinct(variants.styles(app, names, planned))
 
 
 def interval_text(cell: Row, name: str, unit: Unit) -> str:

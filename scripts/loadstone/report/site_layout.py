@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from loadstone.archive import Campaign
+from loadstone.archive import Campaign, is_repeated
 from loadstone.archive.durable import remove_temporary, replace
 
 # --- names of pages ---------------------------------------------------------------------------------------------------
@@ -45,7 +45,9 @@ def _plain(part: str) -> str:
 
 
 def _is_plain(names: tuple[str, ...]) -> bool:
-    return all(name and name == _plain(name).lower() and not set("_+") & set(name) for name in names)
+    return all(
+        name and name == _plain(name).lower() and not set("_+") & set(name) and not is_repeated(name) for name in names
+    )
 
 
 def _page_name(shown: list[str], names: tuple[str, ...], is_unique: bool) -> str:

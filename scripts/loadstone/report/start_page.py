@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from loadstone import __version__
-from loadstone.archive import Campaign, plan
+from loadstone.archive import Campaign
 from loadstone.archive.progress import duration_text
 from loadstone.config.comparisons import Comparison
 from loadstone.config.variants import Style, Variants
 from loadstone.report import conclusions, findings
 from loadstone.report.findings import Finding
-from loadstone.report.numbers import change_text, distinct, incomplete, minute, moment
+from loadstone.report.numbers import change_text, incomplete, minute, moment, styles_of
 from loadstone.report.output import write_text
 from loadstone.report.queries import Queries, Row
 from loadstone.report.site_layout import INDEX, slug
@@ -75,8 +75,7 @@ def _entry(
     key = key_of(campaign_key(campaign))
     row = held.get(key)
     names = row["variants"] if row else ()
-    all_declared = variants.declared.get(campaign.app, {}).keys() >= set(names)
-    styles = distinct(variants.styles(campaign.app, names, [] if all_declared else plan.declared_variants(campaign)))
+    styles = styles_of(variants, [campaign], campaign.app, names)
     models = row["load_models"] if row else []
     own = cells.get(key, [])
     counts = Counter(run["state"] for cell in own for run in cell["runs"])
@@ -133,6 +132,7 @@ def _found(rows: Mapping[str, Sequence[Row]], styles: Sequence[Style], resolutio
         "findings": found,
         "plots": findings.plots(found, styles),
         "caveats": findings.caveats(found),
+        "has_dagger": any(each.is_one_of_many for each in found),
     }
 
 
@@ -143,19 +143,20 @@ def comparison_entries(
 
     Without any of them it has no page.
     """
-    held = {(campaign.app, campaign.host, campaign.timestamp) for campaign in campaigns}
+    held = {campaign.key: campaign for campaign in campaigns}
     found = []
     for comparison in comparisons:
         rows = tables.get(comparison.id, {})
         names = {row[side] for row in rows.get("effects", ()) for side in ("variant", "baseline")}
         named = list(product([comparison.app], comparison.hosts, comparison.timestamps))
+        own = [held[key] for key in named if key in held]
         found.append(
             {
                 "declared": comparison,
                 "page": f"comparisons/{comparison.id}.html",
-                "n_held": sum(key in held for key in named),
+                "n_held": len(own),
                 "n_named": len(named),
-                **_found(rows, distinct(variants.styles(comparison.app, names)), None),
+                **_found(rows, styles_of(variants, own, comparison.app, names), None),
             }
         )
     return found

@@ -66,7 +66,7 @@ class Findings:
         counts = ", ".join(f"{len(getattr(self, kind)):,} {kind}" for kind in _KINDS)
         return (
             f"{self.checked:,} files, {self.checked_bytes / 1e6:,.1f} MB: {counts}; "
-            f"{self.recorded:,} recorded for the first time"
+            f"{self.recorded:,} had no checksum to compare with, and have one now"
         )
 
 

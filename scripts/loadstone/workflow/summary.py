@@ -12,7 +12,7 @@ from rich.text import Text
 from loadstone import archive
 from loadstone.config.variants import Variants
 from loadstone.errors import printable
-from loadstone.report.numbers import Row, distinct, interval, latency_text, page_unit
+from loadstone.report.numbers import Row, interval, latency_text, page_unit, styles_of
 from loadstone.text import load_unit, rate_text
 from loadstone.workflow.job import hide_pandas
 
@@ -40,7 +40,7 @@ def show(config: Mapping[str, Any], variants: Variants) -> None:
         models = [model for row in queries.rows("page_campaigns") for model in row["load_models"]]
     if not cells:
         return
-    styles = distinct(variants.styles(found.app, dict.fromkeys(cell["variant"] for cell in cells)))
+    styles = styles_of(variants, [found], found.app, {cell["variant"] for cell in cells})
     labels = {style.name: style.label for style in styles}
     console = Console(file=sys.stdout, width=None if sys.stdout.isatty() else _WIDTH, highlight=False)
     console.print()

@@ -108,7 +108,7 @@ window.loadstone.figures = function figures(page, reader) {
     rows.some((row) => row.low !== null && (row.low < limits.lowest || row.high > limits.highest))
       ? "Intervals are clipped at 3 times the highest value and a third of the lowest; the data table has them in full." : "",
     outliersNote("latency", limits),
-    knees().length || rows.some((row) => row.beyond) ? "Dashed lines are saturation points, their bands the intervals; crosses are loads beyond them." : "",
+    knees().length || rows.some((row) => row.beyond) ? "Dashed lines are saturation points, bars below them their intervals; crosses are loads beyond them." : "",
   ].join(" ").trim();
 
   const ACROSS = [VARIANT, LOAD, ["run", "Run"], ["value", LATENCY, latencyText], ["interval", "Interval"], ["requests", "Requests", count], ["runs", "Runs", count]];

@@ -34,13 +34,14 @@ def latency_across_load(styles: Sequence[Style], unit: str, load: Load) -> alt.L
     """Latency across load: a line per variant, its spread or interval as a band; points without one are hollow.
 
     Rows: variant, label, load, value, low, high, estimable, interval, requests, runs, beyond and place (in words). A
-    point beyond saturation is a cross; the saturation point is a dashed rule, its interval a band, both from rows of
-    `KNEES`: variant, knee, low, high. Small points are single runs, rows of `RUNS`: variant, label, load, value, run,
-    text.
+    point beyond saturation is a cross; the saturation point is a dashed rule, its interval a bar at the bottom, both
+    from rows of `KNEES`: variant, knee, low, high. Small points are single runs, rows of `RUNS`: variant, label, load,
+    value, run, text.
     """
     knees = alt.Chart(KNEES).encode(color=colour(styles))
     x = load_axis(load)
-    band = knees.mark_rect(opacity=0.1).encode(x=_at(x, "low"), x2="high:Q")
+    bottom = {"y": alt.value({"expr": "height - 6"}), "y2": alt.value("height")}
+    band = knees.mark_rect(opacity=0.4).encode(x=_at(x, "low"), x2="high:Q", **bottom)
     rule = knees.mark_rule(opacity=0.8, strokeWidth=1.4, strokeDash=[5, 4]).encode(x=_at(x, "knee"))
     return _across_load(styles, unit, load, height=HEIGHT, title="Latency", below=[band, rule])
 

@@ -12,6 +12,7 @@ from loadstone.collect.targets.identity import NO_RESPONSE, Request, ask
 from loadstone.config.connection import Connection
 
 _TIMEOUT_S = 2.0  # there is another sample soon
+_MOST = 1e15  # of millicores or MiB
 _COLUMNS = ("cpu_millicores", "memory_mib")
 # A series is named after the first of these labels that it has, else after any.
 _LABELS = ("pod", "namespace", "node", "instance")
@@ -61,18 +62,20 @@ class PrometheusSampler:
             series = content["data"]["result"]
             for each in series if content["data"]["resultType"] == "vector" else [{"metric": {}, "value": series}]:
                 at, text = each["value"]
-                if math.isfinite(value := float(text)):
+                if math.isfinite(value := float(text)):  # a ratio of 0 to 0 is NaN
+                    if not 0 <= value < _MOST:
+                        raise UnsampledError(f"{where}: the query returns {text}, which is no {column}")
                     yield _scope_and_name(each["metric"]), datetime.fromtimestamp(float(at), UTC), value
         except NO_RESPONSE as error:
             raise UnsampledError(f"{where}: {self._url} does not answer: {error}") from None
-        except (KeyError, TypeError) as error:
+        except (AttributeError, KeyError, OverflowError, RecursionError, TypeError) as error:
             raise UnsampledError(f"{where}: {self._url} is not Prometheus: {type(error).__name__}") from None
 
 
 def _scope_and_name(labels: Mapping[str, str]) -> tuple[str, str]:
     """Scope and name of a series in table `resources`."""
     label = next((name for name in (*_LABELS, *labels) if labels.get(name)), "")
-    name = labels.get(label, _ANY)
+    name = str(labels.get(label, _ANY))
     if label == "pod" and "namespace" in labels:
         name = f"{labels['namespace']}/{name}"
     return label if label in ("pod", "namespace") else "process", name
