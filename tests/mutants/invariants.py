@@ -198,6 +198,12 @@ MUTANTS = {
             ),
         ),
         Mutant(
+            "parameters of URLs within parameters are redacted",
+            '|%3F|%26|%23|%3B)"',
+            ')"',
+            ("config/test_target.py::test_what_of_a_url_is_redacted",),
+        ),
+        Mutant(
             "users of URLs are redacted",
             "        content = _USER.sub(",
             "        _USER.sub(",

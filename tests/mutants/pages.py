@@ -53,12 +53,24 @@ MUTANTS = {
         ),
         Mutant(
             "names of the archive are safe path parts",
-            '    return re.sub(r"[^\\w:+\\-.~@ ]", lambda found:',
-            '    return re.sub(r"[^\\w:+\\-.~@ {}]", lambda found:',
+            '    part = re.sub(r"[^\\w:+\\-.~@ ]", lambda found:',
+            '    part = re.sub(r"[^\\w:+\\-.~@ {}]", lambda found:',
             ("archive/test_layout.py::test_any_folder_name_survives_encoding",),
+        ),
+        Mutant(
+            "names with repetitions are wildcards for Snakemake",
+            '(name[:-1], name[-1]) if is_repeated(name) else (name, "")',
+            '(name, "")',
+            ("archive/test_layout.py::test_snakemake_takes_names_that_end_with_repetitions",),
         ),
     ),
     "Pages begin with the finding": (
+        Mutant(
+            "the terminal has the variants in declared order",
+            "styles_of(variants, [found], found.app,",
+            "styles_of(variants, [], found.app,",
+            ("report/test_order.py::test_in_the_terminal",),
+        ),
         Mutant(
             "the headline is about a load below saturation",
             "key=lambda rate: (rate not in saturated, rate not in near, ",

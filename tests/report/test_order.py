@@ -1,6 +1,9 @@
 """Variants are everywhere in the order in which the sweep declared them."""
 
+import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 from loadstone import archive
@@ -8,6 +11,7 @@ from loadstone.analysis.comparison import compare
 from loadstone.archive import plan
 from loadstone.config.comparisons import Comparison
 from loadstone.config.variants import Variants
+from report.test_first_screen import TERMINAL
 from report.test_site import Page
 from support import site
 from support.rawfiles import TIMESTAMP, compress, lines, write_cell
@@ -53,6 +57,17 @@ def test_on_the_page_of_a_campaign_and_on_the_start_page(tmp_path: Path) -> None
     quality = Page(reports / "quality.html")
     assert places(quality.text) == NAMES
     assert places(quality.text.partition("planned runs are missing")[2]) == NAMES
+
+
+def test_in_the_terminal(tmp_path: Path) -> None:
+    project = made(tmp_path)
+    (campaign,) = archive.campaigns(project.archive)
+    (campaign.path / archive.COMPLETION).touch()
+    config = {"archive": str(project.archive), "tables": str(project.tables), "reports": "reports"}
+    config |= {"host": campaign.host, "sweep": {"app": campaign.app}}
+    command = [sys.executable, "-c", TERMINAL, json.dumps([config, {}])]
+    shown = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert re.findall(rf"│ +50 │ ({'|'.join(NAMES)}) ", shown) == NAMES
 
 
 def test_on_the_page_of_a_comparison(tmp_path: Path) -> None:

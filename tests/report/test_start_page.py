@@ -13,7 +13,7 @@ from loadstone import archive
 from loadstone.archive import Campaign
 from loadstone.config.comparisons import Comparison
 from loadstone.report.start_page import newest_result
-from report.concluded import HOSTILE, LABEL, VARIANTS, make, write_thousand
+from report.concluded import HOSTILE, LABEL, VARIANTS, make, write_many, write_thousand
 from report.synthetic import Made, write
 from support.site import build_index, write_assets
 
@@ -63,7 +63,7 @@ def test_a_card_says_what_was_found_with_its_interval(concluded):
     assert sorted(tuple(each[name] for name in names) for each in campaign["verdicts"]) == rows and len(rows) == 4
     (comparison,) = found["comparisons"]
     assert comparison["page"] == "comparisons/layers.html" and comparison["headline"] == campaign["headline"]
-    assert html.count('<table class="forest">') == 2 and "<script>alert" not in html
+    assert html.count('<table class="forest">') == 2 and "†" not in html and "<script>alert" not in html
 
 
 @pytest.mark.parametrize("width", [1400, 400])
@@ -97,6 +97,18 @@ def test_headline_agrees_with_numpy(concluded):
     (mesh,) = (each for each in campaign["verdicts"] if each["variant"] == "mesh")
     assert mesh["value"] == pytest.approx(medians["mesh"], rel=2e-3)
     assert mesh["baseline_value"] == pytest.approx(medians["plain"], rel=2e-3)
+
+
+def test_a_dagger_says_why_an_interval_without_0_is_inconclusive(tmp_path):
+    campaign = Campaign(tmp_path / "archive", "demo", "here", "2026-11-20T00:00:00+00:00")
+    write(tmp_path / "tables", campaign, Made(["plain", "mesh"], [100.0], runs=2, requests=20))
+    write_many(tmp_path / "tables", campaign, ["plain", "mesh"], [100.0])
+    campaign.path.mkdir(parents=True)
+    write_assets(tmp_path / "reports")
+    html = build_index([campaign], tmp_path / "tables", tmp_path / "reports", VARIANTS, {}).read_text()
+    (row,) = re.findall(r"<tr>.*?</tr>", html.partition('class="forest"')[2].partition("</table>")[0], re.DOTALL)
+    assert text_of(row).endswith("○ inconclusive †")
+    assert html.count("† significant on its own, but not among all comparisons") == 1
 
 
 def test_an_open_campaign_is_in_progress_beside_the_newest_complete_one(tmp_path):
