@@ -98,6 +98,7 @@ wildcard_constraints:
 # --- before the first job and after the last ---
 
 COMMANDS = []
+RULES = workflow.current_basedir.get_path_or_uri(secret_free=True)
 IS_MODULE = not workflow.modifier.is_main_snakefile()
 # What a workflow that uses this one as a module adds to the names of its rules; empty otherwise.
 PREFIX, _, SUFFIX = workflow.modifier.modify_rulename("*").partition("*")
@@ -120,6 +121,7 @@ def start_command():
         if getattr(handler, "stream", None) in (sys.stdout, sys.stderr):
             handler.setStream(LastingStream(handler.stream))
             handler.addFilter(lambda record: not (command.is_interrupted and is_failed_job(record)))
+            handler.addFilter(lambda record: not is_exit_code(record))
     try:
         command.start()
         clamp_mtimes(file for job in workflow.dag.jobs for file in job.output)
@@ -139,6 +141,12 @@ def is_failed_job(record):
     if event in (LogEvent.JOB_ERROR, LogEvent.GROUP_ERROR) or getattr(record, "exception", None) == "RuleException":
         return True
     return "At least one job did not complete successfully" in text or "a job execution failed" in text
+
+
+def is_exit_code(record):
+    """Whether Snakemake logs the exit code of a script of this workflow, which has said itself what failed."""
+    ours, text = f'CalledProcessError in file "{RULES}/', str(record.msg)
+    return ours in text and "/.snakemake/scripts/" in text and text.rstrip().endswith("returned non-zero exit status 1.")
 
 
 def requested_markers():

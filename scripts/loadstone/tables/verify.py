@@ -24,6 +24,7 @@ from loadstone.archive.staging import read_checksums
 from loadstone.errors import LoadstoneError
 from loadstone.tables.cell import load_records, sha256_or_none
 from loadstone.tables.layout import prepare_folder, text
+from loadstone.text import counted
 
 RECORDS = ".checksums"
 _ABOVE = "above"  # name of the record of files above the campaigns; records of campaigns are in folders
@@ -64,10 +65,8 @@ class Findings:
     def summary(self) -> str:
         """The counts in one sentence."""
         counts = ", ".join(f"{len(getattr(self, kind)):,} {kind}" for kind in _KINDS)
-        return (
-            f"{self.checked:,} files, {self.checked_bytes / 1e6:,.1f} MB: {counts}; "
-            f"{self.recorded:,} had no checksum to compare with, and have one now"
-        )
+        recorded = f"; {counted(self.recorded, 'checksum')} recorded for later checks" if self.recorded else ""
+        return f"{self.checked:,} files, {self.checked_bytes / 1e6:,.1f} MB: {counts}{recorded}"
 
 
 def verify_archive(root: Path, tables: Path, log: Log) -> None:
