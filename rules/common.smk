@@ -146,9 +146,7 @@ def is_failed_job(record):
 def is_exit_code(record):
     """Whether Snakemake logs the exit code of a script of this workflow, which has said itself what failed."""
     ours, text = f'CalledProcessError in file "{RULES}/', str(record.msg)
-    return (
-        ours in text and "/.snakemake/scripts/" in text and text.rstrip().endswith("returned non-zero exit status 1.")
-    )
+    return ours in text and ".snakemake/scripts" in text and text.rstrip().endswith("returned non-zero exit status 1.")
 
 
 def requested_markers():
