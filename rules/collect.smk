@@ -21,6 +21,7 @@ rule open:
         "../envs/collect.yaml"
     params:
         config=DECLARED.whole_config,
+        preview=preview_of("open"),
     script:
         "../scripts/open_sweep.py"
 

@@ -172,7 +172,7 @@ def end_command(success):
 
 
 def preview_of(target):
-    """Show what would be transferred, in a dry run of an import or a transfer."""
+    """Show what a command would do, in a dry run of it."""
 
     def preview(wildcards):
         if workflow.dryrun:

@@ -48,11 +48,25 @@ def test_how_long_it_takes_is_told_before_and_while_it_is_open(tmp_path: Path, c
     assert seen.left_s() == pytest.approx(seconds)
 
 
+def test_a_preview_says_what_would_be_opened_and_writes_nothing(tmp_path: Path) -> None:
+    content = config.check(declared(tmp_path, rates=[50, 80], shape=SHAPE))
+    assert sweep.preview(content) == [
+        "app on here: 4 runs of 1 variant at 2 rates, about 52 min",
+        "  variants: only",
+        "  50, 80 requests/s, 2 runs each",
+    ]
+    assert not (tmp_path / "archive").exists()
+    campaign = sweep.open_checked(content, lambda _: None)
+    assert sweep.preview(content) == [
+        f"{campaign} is still open with 4 runs missing; `snakemake --cores all` continues it"
+    ]
+
+
 def test_users_are_called_users(tmp_path: Path) -> None:
     said: list[str] = []
     content = declared(tmp_path, **USERS)
     campaign = sweep.open_sweep(config.check(content), {}, said.append)
-    assert said[-1].endswith("4 runs of 1 variants at 2 numbers of users")
+    assert said[-1].endswith("4 runs of 1 variant at 2 numbers of users, about 4 min")
     assert sorted(folder.name for folder in campaign.path.iterdir()) == ["10", "3"]
     journal = Journal(tmp_path / "journal")
     journal.begin(campaign.root, tmp_path / "reports", {campaign: 4})

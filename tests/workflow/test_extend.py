@@ -27,6 +27,7 @@ def query(checkout: Checkout, text: str) -> list[tuple[object, ...]]:
 def test_more_runs_a_variant_and_a_rate_are_measured_once_and_what_was_there_stays(checkout: Checkout) -> None:
     before = checkout.contents()
     checkout.configure(sweep={"runs": 4})
+    assert "Would open a campaign:" in checkout.run("-n", "open")
     said = checkout.run("--cores", "1", "-n", "extend")
     assert "part 2 of" in said and "4 runs, about" in said and "envoy at 50/s: runs 3 to 4" in said
     assert checkout.contents() == before

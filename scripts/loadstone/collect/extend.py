@@ -32,7 +32,6 @@ from loadstone.errors import LoadstoneError
 ANYWAY = "anyway"
 _EXTENDED = ("sweep.runs", "sweep.rates", "sweep.variants")  # changes of a plan that are what is extended
 _OWN = ("loadstone", "python")  # versions that may differ
-_RUN_S = 1.0  # a run's time besides its attacks
 
 
 def extend(config: Mapping[str, Any], log: Log) -> Campaign:
@@ -72,7 +71,7 @@ def lines(campaign: Campaign, planned: Extension) -> list[str]:
     for cell in planned.cells:
         described = metadata.parse(cell.metadata) if cell.metadata else metadata.read_cell(Cell(campaign, *cell.place))
         first, count = cell.first_run, len(cell.positions)
-        seconds += count * (described.load_s + _RUN_S)
+        seconds += count * (described.load_s + sweep.RUN_S)
         runs = f"run {first}" if count == 1 else f"runs {first} to {first + count - 1}"
         found.append(f"  {cell.variant} at {load_text(cell.rate, described.load_model)}: {runs}")
     total = sum(len(cell.positions) for cell in planned.cells)

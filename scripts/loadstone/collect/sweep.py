@@ -18,6 +18,7 @@ from loadstone import __version__, archive
 from loadstone.archive import LEADS_OUT, Campaign, CampaignListing, Cell, extension, leads_out, metadata
 from loadstone.archive.durable import new_folder, write_new
 from loadstone.archive.plan import missing, order
+from loadstone.archive.progress import duration_text
 from loadstone.archive.stages import number_text
 from loadstone.collect.generators import k6
 from loadstone.collect.targets.base import Log
@@ -38,7 +39,9 @@ from loadstone.config.target import (
 )
 from loadstone.errors import LoadstoneError
 from loadstone.process import find, output_of
+from loadstone.text import counted, load_unit
 
+RUN_S = 1.0  # a run's time besides its attacks
 # Keys of the configured sweep that are not part of its plan: they say how runs are collected, not which.
 _NOT_PLANNED = ("retries", "give_up_after", "extend")
 # Arguments by which programs print their version. Others are not asked: an unknown program might start serving.
@@ -89,20 +92,50 @@ def open_sweep(
     otherwise this raises LoadstoneError.
     """
     if (still_open := resumable(config)) is not None:
-        n_missing = len(missing(archive.scan_campaign(still_open)))
-        log(f"{still_open} is still open with {n_missing} runs missing; `snakemake --cores all` continues it")
+        log(_still_open_text(still_open))
         return still_open
-    sweep, root = config["sweep"], Path(config["archive"])
-    timestamp = datetime.now().astimezone().isoformat(timespec="seconds")
-    campaign = Campaign(root, sweep["app"], config["host"], timestamp)
+    campaign = _new(config)
     cells = planned(config, tools, campaign, script_files)
     _write_plan(campaign, cells)
-    total = sum(len(content["order"]["positions"]) for content in cells.values())
-    log(
-        f"opened {campaign}: {total} runs of {len(sweep['variants'])} variants at {len(loads(sweep))} "
-        f"{'numbers of users' if 'users' in sweep else 'rates'}"
-    )
+    log(f"opened {campaign}: {_plan_text(config['sweep'], cells)}")
     return campaign
+
+
+def preview(config: Mapping[str, Any]) -> list[str]:
+    """What `open_checked` would open now; changes nothing. Raises LoadstoneError."""
+    lines: list[str] = []
+    tools = versions(config)
+    if (still_open := resumable(config)) is not None:
+        return [_still_open_text(still_open)]
+    check_target(config, lines.append)
+    campaign, sweep = _new(config), config["sweep"]
+    text = _plan_text(sweep, planned(config, tools, campaign, k6.script_files(config)))
+    unit = load_unit(["closed" if "users" in sweep else "open"])
+    return [
+        *lines,
+        f"{sweep['app']} on {config['host']}: {text}",
+        f"  variants: {', '.join(sweep['variants'])}",
+        f"  {', '.join(map(number_text, loads(sweep)))} {unit}, {counted(sweep['runs'], 'run')} each",
+    ]
+
+
+def _new(config: Mapping[str, Any]) -> Campaign:
+    timestamp = datetime.now().astimezone().isoformat(timespec="seconds")
+    return Campaign(Path(config["archive"]), config["sweep"]["app"], config["host"], timestamp)
+
+
+def _still_open_text(campaign: Campaign) -> str:
+    n_missing = len(missing(archive.scan_campaign(campaign)))
+    return f"{campaign} is still open with {n_missing} runs missing; `snakemake --cores all` continues it"
+
+
+def _plan_text(sweep: Mapping[str, Any], cells: Mapping[tuple[float, str], dict[str, Any]]) -> str:
+    """``48 runs of 4 variants at 3 rates, about 2 min``."""
+    runs = {cell: len(content["order"]["positions"]) for cell, content in cells.items()}
+    seconds = sum(runs[cell] * (metadata.parse(content).load_s + RUN_S) for cell, content in cells.items())
+    at = counted(len(loads(sweep)), *(("number of users", "numbers of users") if "users" in sweep else ("rate",)))
+    variants = counted(len(sweep["variants"]), "variant")
+    return f"{counted(sum(runs.values()), 'run')} of {variants} at {at}, about {duration_text(seconds)}"
 
 
 def planned(

@@ -41,6 +41,7 @@ _RESTORED = {
 }
 # Commands whose dry run shows what they would do.
 _PREVIEWED = {
+    "open": "Would open a campaign:",
     "extend": "Would extend the newest complete campaign:",
     "import": "Would import into the archive:",
     "publish": "Would publish the site as it is now:",
@@ -288,6 +289,10 @@ def preview(target: str, config: Mapping[str, Any]) -> list[str]:
     """
     archive, tables, reports = (Path(config[name]) for name in ("archive", "tables", "reports"))
     # These modules take longer to load than most commands.
+    if target == "open":
+        from loadstone.collect import sweep  # noqa: PLC0415
+
+        return sweep.preview(config)
     if target == "extend":
         from loadstone.collect import extend  # noqa: PLC0415
 
