@@ -296,6 +296,7 @@ def test_tags_exclude_when_asked_to_and_come_back_without_reading_a_raw_file(pro
         ({"rate": "0.5"}, True),
         ({"rate": "0.50"}, True),
         ({"rate": "0.51"}, False),
+        ({"run": "1_0"}, False),
         ({"run": "1?"}, True),
         ({"run": "1"}, False),
     ],

@@ -84,12 +84,12 @@ def test_any_folder_name_survives_encoding(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["x" * 20, "x" * 200, "v-" + "ab" * 20, "é" * 20, "名" * 60, "{" * 20, "{}" * 30, "\udcff" * 20]
+    "name",
+    ["x" * 20, "x" * 200, "v-" + "ab" * 20, "é" * 20, "名" * 60, "{" * 20, "{}" * 30, "\udcff" * 20, "=" + "D" * 19],
 )
 def test_snakemake_takes_names_that_end_with_repetitions(name: str) -> None:
     part = encode(name)
     assert decode(part) == name
-    assert PeriodicityDetector().is_periodic(name)
     assert PeriodicityDetector().is_periodic(part) is None
     assert PeriodicityDetector().is_periodic(variant_slug("app", name)) is None
 

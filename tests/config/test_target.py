@@ -332,6 +332,7 @@ def test_a_campaign_opened_before_redact_goes_on_as_it_is(declared, monkeypatch)
         ("http://h/?token=", "http://h/?token=redacted"),
         ("http://h/?to=http%3A%2F%2Fh%2F%3Fsig%3Dopen&b=2", "http://h/?to=http%3A%2F%2Fh%2F%3Fsig%3Dredacted&b=2"),
         ("http://h/?to=%2f%3fa%3d1%26sig%3dopen", "http://h/?to=%2f%3fa%3d1%26sig%3dredacted"),
+        ("http://h/login/http%3A%2F%2Fh%2F%3Fsig%3Dopen", "http://h/login/http%3A%2F%2Fh%2F%3Fsig%3Dredacted"),
     ],
 )
 def test_what_of_a_url_is_redacted(text: str, redacted: str) -> None:

@@ -53,14 +53,14 @@ MUTANTS = {
         ),
         Mutant(
             "names of the archive are safe path parts",
-            '    part = re.sub(r"[^\\w:+\\-.~@ ]", lambda found:',
-            '    part = re.sub(r"[^\\w:+\\-.~@ {}]", lambda found:',
+            '    return re.sub(r"[^\\w:+\\-.~@ ]", lambda found:',
+            '    return re.sub(r"[^\\w:+\\-.~@ {}]", lambda found:',
             ("archive/test_layout.py::test_any_folder_name_survives_encoding",),
         ),
         Mutant(
             "names with repetitions are wildcards for Snakemake",
-            '(name[:-1], name[-1]) if is_repeated(name) else (name, "")',
-            '(name, "")',
+            "    if not is_repeated(part):\n",
+            "    if True:\n",
             ("archive/test_layout.py::test_snakemake_takes_names_that_end_with_repetitions",),
         ),
     ),

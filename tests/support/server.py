@@ -18,6 +18,7 @@ _SECRETS = (
     ("Set-Cookie", "sid=opensesame; Path=/"),
     ("Set-Cookie", "csrf=opensesame"),
     ("X-Next", "/page?n=2&token=opensesame"),
+    ("X-Next", "/login/%2Fpage%3Ftoken%3Dopensesame"),
     ("Content-Location", "http://user:opensesame@127.0.0.1/page"),
 )
 

@@ -124,7 +124,7 @@ func (r *Redactor) parameters(text string) (string, []string) {
 		}
 		text = r.user.ReplaceAllString(text, "${1}"+word+"@")
 	}
-	if r.parameter == nil || !strings.Contains(text, "=") || !strings.ContainsAny(text, "?&#;") {
+	if r.parameter == nil || !strings.ContainsAny(text, "=%") || !strings.ContainsAny(text, "?&#;%") {
 		return text, names
 	}
 	for _, found := range r.parameter.FindAllStringSubmatch(text, -1) {

@@ -424,10 +424,15 @@ def encode(name: str) -> str:
     """
     if name in (".", ".."):
         return name.replace(".", "%2E")
-    name, last = (name[:-1], name[-1]) if is_repeated(name) else (name, "")
+    part = _quoted(name)
+    if not is_repeated(part):
+        return part
+    return _quoted(name[:-1]) + "".join(f"%{byte:02x}" for byte in name[-1].encode("utf-8", "surrogateescape"))
+
+
+def _quoted(name: str) -> str:
     # Letters of any script are kept: percent-encoded, a long name would be longer than file systems allow.
-    part = re.sub(r"[^\w:+\-.~@ ]", lambda found: quote(found[0], safe="", errors="surrogateescape"), name)
-    return part + "".join(f"%{byte:02x}" for byte in last.encode("utf-8", "surrogateescape"))
+    return re.sub(r"[^\w:+\-.~@ ]", lambda found: quote(found[0], safe="", errors="surrogateescape"), name)
 
 
 def is_repeated(name: str) -> bool:

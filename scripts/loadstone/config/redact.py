@@ -37,6 +37,7 @@ QUERY = (
 _USER_PATTERN = r"(?i)(\b[a-z][a-z0-9+.-]{0,30}:(?:\\?/){2})([^\s/?#\"'<>\\]*)@"
 _USER = re.compile(_USER_PATTERN)
 _USER_IN_BYTES = re.compile(_USER_PATTERN.encode())
+_EQUALS = re.compile(rb"=|%3[Dd]")
 _USER_NAME = "user@"  # in `Removed`: no parameter's name
 _SECRET = re.compile(
     r"(?i)authori[sz]ation|x[-_]auth|cookie|token|secret|passw|passphrase|(?:^|[-_])pass$|[-_]pwd$|credential|bearer|jwt|"
@@ -98,7 +99,7 @@ class Names:
             return "()()()[^\\s\\S]"  # matches nothing
         names = "|".join("".join(map(_letter, name)) for name in sorted(self.query, key=len, reverse=True))
         before = r"(?:[?&#;]|\\u0026|%3F|%26|%23|%3B)"
-        key = r"(?:\[[^\]=&\s]*\]|%5B[^=&\s]*%5D)?"
+        key = r"(?:\[[^\]=&\s]{0,100}\]|%5B[^=&\s]{0,100}?%5D)?"
         return rf"(?i)({before}({names}){key}(?:=|%3D))((?:[^&#\s\"\\]|\\[^\"u])*)"
 
     @cached_property
@@ -122,9 +123,9 @@ class Names:
             content, users = _USER_IN_BYTES.subn(rb"\1" + _MARK.encode() + b"@", content)
             removed.query.update({_USER_NAME: users} if users else {})
         parts, at = [], 0
-        while (equals := content.find(b"=", at)) >= 0:
-            start = max(at, content.rfind(b'"', at, equals) + 1)
-            end = content.find(b'"', equals)
+        while equals := _EQUALS.search(content, at):
+            start = max(at, content.rfind(b'"', at, equals.start()) + 1)
+            end = content.find(b'"', equals.start())
             end = len(content) if end < 0 else end
             text, found = self._piece(content[start:end])
             parts += [content[at:start], text]

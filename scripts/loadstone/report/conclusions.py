@@ -121,7 +121,7 @@ def context(
     shares = [row for row in found.knee_shares if row["value_ns"] is not None]
     at_one_load = findings.at_one_load(effects, found.knees, labels, resolution_ns)
     claims = _claims(found.claims, name)
-    kinds = [kind["claim"] for group in claims for kind in group["kinds"]]
+    kinds = in_order(found.claims)
     return {
         "matrix": findings.matrix(effects, styles, unit, resolution_ns, cells=cells, kinds=kinds),
         "headline": findings.headline(at_one_load),
@@ -228,6 +228,11 @@ def with_caveats(effects: Iterable[Row], claims: Iterable[Row], other: str = "ba
         concerning = (row for row, concerned in zip(relevant, cells, strict=True) if own & concerned)
         found.append(effect | {"caveats": _caveats(effect, concerning)})
     return found
+
+
+def in_order(claims: Sequence[Row]) -> list[str]:
+    """The kinds of claims in the order of pages: the heaviest first."""
+    return [row["claim"] for weight in WEIGHTS for row in claims[:SHOWN] if row["weight"] == weight]
 
 
 def caveats_of_cell(cell: Row, claims: Iterable[Row], statistic: str) -> list[str]:

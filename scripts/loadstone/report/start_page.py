@@ -127,12 +127,16 @@ def _found(rows: Mapping[str, Sequence[Row]], styles: Sequence[Style], resolutio
     effects = conclusions.with_caveats(rows.get("effects", ()), rows.get("claims", ()))
     labels = {style.name: style.label for style in styles}
     found = findings.at_one_load(effects, rows.get("knees", ()), labels, resolution_ns)
+    headline, shown = findings.headline(found), found[:SHOWN]
+    marked = [*shown, headline] if headline else shown
+    lettered = findings.lettered_caveats(marked, conclusions.in_order(rows.get("claims", ())))
     return {
-        "headline": findings.headline(found),
+        "headline": headline,
+        "headline_mark": findings.mark(headline, lettered) if headline and headline.has_caveats else "",
         "findings": found,
         "plots": findings.plots(found, styles),
-        "caveats": findings.caveats(found),
-        "has_dagger": any(each.is_one_of_many for each in found),
+        "marks": [findings.mark(each, lettered) for each in shown],
+        "caveats": lettered,
     }
 
 
@@ -165,6 +169,7 @@ def comparison_entries(
 # --- cards -----------------------------------------------------------------------------------------------------------
 
 
+SHOWN = 6  # variants of a card
 CARDS = 24  # apps and hosts that the start page shows, those with the newest campaigns
 OLDER = 400  # campaigns that its search finds; the list of campaigns finds all
 

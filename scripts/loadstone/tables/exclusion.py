@@ -5,6 +5,7 @@ A reason is an `Exclusion`: a code with values. Table `runs` has them as structs
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from fnmatch import fnmatchcase
 from typing import Any
@@ -233,19 +234,18 @@ def matches(tag: Mapping[str, Any], fact: Mapping[str, Any]) -> bool:
         return any(fnmatchcase(path, pattern) for path in _paths(fact))
     return (
         any(fnmatchcase(fact[name], str(tag.get("variant") or "*")) for name in ("variant", "variant_dir"))
-        and _matches_number(tag.get("rate"), f"{fact['rate']:.15g}")
-        and _matches_number(tag.get("run"), str(fact["run"]))
+        and _matches_number(tag.get("rate"), fact["rate"])
+        and _matches_number(tag.get("run"), fact["run"])
     )
 
 
-def _matches_number(declared: object, number: str) -> bool:
+def _matches_number(declared: object, number: float) -> bool:
     """Whether a number equals the declared one (300, 300.0 and 3e2 do) or matches it as a pattern."""
     if declared is None or declared == "":
         return True
-    try:
-        return float(str(declared)) == float(number)
-    except ValueError:
-        return fnmatchcase(number, str(declared))
+    with suppress(ValueError):
+        return "_" not in str(declared) and float(str(declared)) in (number, float(f"{number:.15g}"))
+    return fnmatchcase(f"{number:.15g}", str(declared))
 
 
 def _paths(fact: Mapping[str, Any]) -> Iterator[str]:

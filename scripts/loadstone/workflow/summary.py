@@ -45,16 +45,19 @@ def show(config: Mapping[str, Any], variants: Variants) -> None:
     console = Console(file=sys.stdout, width=None if sys.stdout.isatty() else _WIDTH, highlight=False)
     console.print()
     effects = conclusions.with_caveats(effects, claims)
+    found_all = findings.findings(effects, labels)
+    lettered = findings.lettered_caveats(found_all.values(), conclusions.in_order(claims))
     headline = findings.headline(findings.at_one_load(effects, knees, labels))
     if headline:
-        console.print(Text(printable(headline.sentence), style="bold"))
-    shown = {key: each for key, each in findings.findings(effects, labels).items() if key[1] == "p50"}
-    lettered = findings.lettered_caveats(shown.values())
+        mark = findings.mark(headline, lettered) if headline.has_caveats else ""
+        console.print(Text(f"{printable(headline.sentence)} {mark}".rstrip(), style="bold"))
+    shown = {key: each for key, each in found_all.items() if key[1] == "p50"}
     marks = {key: findings.mark(each, lettered) for key, each in shown.items()}
     table = _table(cells, shown, marks, labels, load_unit(models))
     table.title = printable(str(found))
     console.print(table)
-    key = [f"{caveat['letter']} {caveat['heading']}" for caveat in lettered.values()]
+    used = findings.caveats([*shown.values(), *filter(None, [headline])])
+    key = [f"{caveat['letter']} {caveat['heading']}" for kind, caveat in lettered.items() if kind in used]
     key += ["† significant on its own, but not among all comparisons"] if "†" in marks.values() else []
     if key:
         console.print(Text("; ".join(key)))

@@ -102,7 +102,7 @@ def identify(
         if faults := [*_faults(seen, response.body, expect, connection)]:
             raise RunFailedError(
                 f"{request.url} is not the expected server, so no load was sent: {'; '.join(faults)}. Check the "
-                "server, and `url` and `expect` of the variant"
+                "server. If `url` or `expect` of the variant is wrong, correct it and open a new campaign"
             )
     return seen | {"headers": redact.hidden(headers)}
 
