@@ -1,6 +1,8 @@
 """What an import refuses, each with the file, the entry and what to do; before anything is copied."""
 
 import os
+import shlex
+import shutil
 from pathlib import Path
 
 import pytest
@@ -177,7 +179,10 @@ def test_metadata_that_say_something_else_are_never_replaced(imports, entry):
     imports.declare(entry(duration="30s", version="12"))
     (line,) = imports.refused()
     assert 'testOptions is {"duration": "60s", "rate": "100"} there and {"duration": "30s", "rate": "100"} here' in line
-    assert "generator is" in line and "Declare it as it was" in line
+    assert "generator is" in line and "Declare it as it was" in line and "rm -r /" in line
+    shutil.rmtree(shlex.split(line.partition("rm -r ")[2])[0])
+    imports.run()
+    assert '"duration": "30s"' in next(imports.archive.rglob("metadata.json")).read_text()
 
 
 def test_files_of_one_cell_must_not_contradict_one_another(imports, entry):

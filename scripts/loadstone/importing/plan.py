@@ -10,6 +10,7 @@ archive holds of them already. No name leads to another folder.
 import hashlib
 import json
 import os
+import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -377,7 +378,8 @@ def _check_metadata(cell: Cell, content: Mapping[str, Any]) -> None:
         )
         raise Refusal(
             f"{path} was imported from another declaration: {differences}. Declare it as it was, or give it a "
-            "variant, rate or timestamp of its own"
+            "variant, rate or timestamp of its own. To correct the import, remove this folder and import again: "
+            f"rm -r {shlex.quote(str(cell.path))}"
         )
 
 
