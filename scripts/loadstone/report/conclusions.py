@@ -121,7 +121,7 @@ def context(
     shares = [row for row in found.knee_shares if row["value_ns"] is not None]
     at_one_load = findings.at_one_load(effects, found.knees, labels, resolution_ns)
     claims = _claims(found.claims, name)
-    kinds = in_order(found.claims)
+    kinds = claim_order(found.claims)
     return {
         "matrix": findings.matrix(effects, styles, unit, resolution_ns, cells=cells, kinds=kinds),
         "headline": findings.headline(at_one_load),
@@ -230,7 +230,7 @@ def with_caveats(effects: Iterable[Row], claims: Iterable[Row], other: str = "ba
     return found
 
 
-def in_order(claims: Sequence[Row]) -> list[str]:
+def claim_order(claims: Sequence[Row]) -> list[str]:
     """The kinds of claims in the order of pages: the heaviest first."""
     return [row["claim"] for weight in WEIGHTS for row in claims[:SHOWN] if row["weight"] == weight]
 

@@ -129,7 +129,7 @@ def _found(rows: Mapping[str, Sequence[Row]], styles: Sequence[Style], resolutio
     found = findings.at_one_load(effects, rows.get("knees", ()), labels, resolution_ns)
     headline, shown = findings.headline(found), found[:SHOWN]
     marked = [*shown, headline] if headline else shown
-    lettered = findings.lettered_caveats(marked, conclusions.in_order(rows.get("claims", ())))
+    lettered = findings.lettered_caveats(marked, conclusions.claim_order(rows.get("claims", ())))
     return {
         "headline": headline,
         "headline_mark": findings.mark(headline, lettered) if headline and headline.has_caveats else "",

@@ -45,13 +45,13 @@ def show(config: Mapping[str, Any], variants: Variants) -> None:
     console = Console(file=sys.stdout, width=None if sys.stdout.isatty() else _WIDTH, highlight=False)
     console.print()
     effects = conclusions.with_caveats(effects, claims)
-    found_all = findings.findings(effects, labels)
-    lettered = findings.lettered_caveats(found_all.values(), conclusions.in_order(claims))
+    by_cell = findings.findings(effects, labels)
+    lettered = findings.lettered_caveats(by_cell.values(), conclusions.claim_order(claims))
     headline = findings.headline(findings.at_one_load(effects, knees, labels))
     if headline:
         mark = findings.mark(headline, lettered) if headline.has_caveats else ""
         console.print(Text(f"{printable(headline.sentence)} {mark}".rstrip(), style="bold"))
-    shown = {key: each for key, each in found_all.items() if key[1] == "p50"}
+    shown = {key: each for key, each in by_cell.items() if key[1] == "p50"}
     marks = {key: findings.mark(each, lettered) for key, each in shown.items()}
     table = _table(cells, shown, marks, labels, load_unit(models))
     table.title = printable(str(found))
