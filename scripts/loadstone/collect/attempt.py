@@ -144,7 +144,7 @@ class Attempts:
                     self.try_run(planned.cell, planned.run, folder, retries=self.limits["retries"] - nth, again=rest)
         except GivenUpError as error:
             if left:
-                stopped = f"\n{left} of them were not retried: {error.why}"
+                stopped = f"\n{left} of them {'was' if left == 1 else 'were'} not retried: {error.why}"
         if missing := missing_text(campaign, self.only):
             self._journal.log(f"error: {missing}{stopped}")
             raise LoadstoneError(missing + stopped)
