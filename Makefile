@@ -42,8 +42,9 @@ demo: setup ## Measure four variants of a small web application on this machine,
 # More workers than cores, because many tests wait.
 PYTEST := $(RUN) pytest --numprocesses 4 --dist loadfile --no-loadscope-reorder --durations 20
 
-test: browser storage generators $(if $(LONG),cluster schedulers) ## Run the tests; with LONG=1 those of test-long too, with LONG=invariants some
-	@$(PYTEST) $(if $(LONG),$(if $(filter invariants,$(LONG)),-m "not long or invariants"),-m "not long")
+test: browser storage generators $(if $(LONG),cluster schedulers) ## Run the tests; with LONG=1 those of test-long too, with LONG=today a seventh of them
+	@$(if $(filter today,$(LONG)),LOADSTONE_WEEKDAY=$${LOADSTONE_WEEKDAY:-$$(date -u +%u)} )$(PYTEST) \
+		$(if $(LONG),$(if $(filter today,$(LONG)),-m "not long or today"),-m "not long")
 
 test-long: browser cluster storage generators schedulers ## Run the tests that take long: kills, faults, simulations, cluster sweeps, schedulers
 	@$(PYTEST) -m long

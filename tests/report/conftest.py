@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 from loadstone.archive import Campaign
 from loadstone.config.comparisons import Comparison
 from loadstone.config.variants import Variants
@@ -115,6 +116,19 @@ def browser():
         launched.close()
 
 
+_HIDE_ROWS_BUILT_ALIKE = """() => document.querySelectorAll('tbody').forEach((body) => {
+    const seen = new Set();
+    const built = (each) => [each.tagName, Boolean(each.textContent.trim()),
+        ...[...each.attributes].filter(({ name }) => !/^(href|id|title|data-|aria-label|headers)/.test(name))
+            .map(({ name, value }) => `${name}=${value}`)].join(' ');
+    for (const row of body.rows) {
+        const key = [row, ...row.querySelectorAll('*')].map(built).join();
+        if (seen.has(key)) row.style.setProperty('display', 'none', 'important');
+        seen.add(key);
+    }
+})"""
+
+
 class Watched:
     """A page of the browser, with everything it asked for and complained about."""
 
@@ -161,6 +175,17 @@ class Watched:
                     .map((text) => [svg.closest('figure').id, text.textContent]);
             })"""
         )
+
+    def violations(self) -> dict[str, list[str]]:
+        """What axe finds, with all details open: rule -> HTML of the first elements.
+
+        Table rows that are built like an earlier one of their table are hidden: axe takes a millisecond per element.
+        """
+        self.page.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
+        self.page.evaluate(_HIDE_ROWS_BUILT_ALIKE)
+        # Else axe loads styles by itself to look into them, which policies of pages forbid.
+        found = Axe().run(self.page, options={"resultTypes": ["violations"], "preload": False})
+        return {each["id"]: [node["html"][:200] for node in each["nodes"][:3]] for each in found.response["violations"]}
 
     def view(self, figure: str, expression: str):
         """What an expression says of the Vega view of a figure."""
