@@ -2,7 +2,7 @@
 
 Nothing in it is trusted: it may come from anybody. Names, types and sizes are checked before anything is read, every
 byte is hashed before anything is unpacked, and only files that the manifest lists are written, below a folder of their
-own. Then its tables are rebuilt from its raw results and compared to the byte.
+own. Then its tables are rebuilt from its raw results and compared byte by byte.
 """
 
 import hashlib

@@ -1,13 +1,13 @@
 """CPU and memory around a run: samples, the log and the table of a script around ``kubectl top pods``, and notes.
 
-``resources.csv``, Loadstone's own: columns sampled_at, scope, name, cpu_millicores, memory_mib. A further column
-asked_at may say when a round of samples was asked for by the clock of the one who asked: what is asked of a cluster is
-of a moment before, by the cluster's clock.
+``resources.csv``, Loadstone's own: columns sampled_at, scope, name, cpu_millicores, memory_mib. An optional
+column asked_at has the time of the request for a round of samples, by the clock of this machine: a cluster answers with
+values of a moment before, timed by its own clock.
 
 ``resource-usage.log`` has a header and a line per sample: local time, namespace, and the sums over its pods of CPU
 (millicores) and memory (MiB). Some of its rows also have the largest pod's CPU after the sum, and memory likewise: six
 fields, whatever the header says. A time has no zone there; it has to be declared. The table that the script
-prints (``resource-summary.txt``) has least, most and mean of each. Its ``TOTAL`` is the sum of each column: of the
+prints (``resource-summary.txt``) has minimum, maximum and mean of each. Its ``TOTAL`` is the sum of each column: of the
 means before they were rounded.
 
 ``figures.csv``: CPU and memory before and after a run, or at any named moment, noted by hand. A header, then
@@ -138,8 +138,8 @@ def _logged(fields: list[str], zone: timezone | None) -> Sample | None:
 def parse_table(text: str, problems: Problems) -> Report | None:
     """The table in a text; other text may precede it. A figure per cell, with its namespace (or ``TOTAL``) as section.
 
-    A table in which TOTAL is not the sum of a column to the last digit printed, or a least, mean and most are not in
-    this order, is damaged; one without a TOTAL is truncated.
+    A table in which TOTAL is not the sum of a column to the last digit printed, or a minimum, mean and maximum are not
+    in ascending order, is damaged; one without a TOTAL is truncated.
     """
     lines = text.split("\n")
     first = next((line for line, content in enumerate(lines) if _HEADER.fullmatch(content)), None)
