@@ -71,7 +71,7 @@ def test_use_and_incidents_of_pods_are_in_the_run_the_tables_and_the_report(
         assert (cpu, memory) == (5 * pods, 8 * pods)
         ((problems,),) = database.sql("SELECT problems FROM runs").fetchall()
         assert any("containers killed for lack of memory: 1" in problem for problem in problems)
-        assert database.sql("SELECT tag FROM suggestions WHERE kind = 'troubled target'").fetchall() == [("doubtful",)]
+        assert database.sql("SELECT tag FROM suggestions WHERE kind = 'target problem'").fetchall() == [("doubtful",)]
     (page,) = (checkout.path / "reports/campaigns").glob("*.html")
     assert "Resource usage" in page.read_text()
     assert shop.name("plain") in page.read_text()
