@@ -89,7 +89,7 @@ def gather(
     variants: Variants,
     confidence: float,
 ) -> ComparisonPage:
-    """Query all that the page shows. `queries` must be about these campaigns, those of the comparison that the archive holds.
+    """Query all that the page shows. `queries` is about `campaigns`, those of the comparison that the archive holds.
 
     `confidence` is that of all intervals.
     """

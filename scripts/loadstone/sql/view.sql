@@ -1,5 +1,5 @@
--- All rows of one table, from all Parquet files $files. The key of the campaign is read from the folder names, so that
--- a query for one campaign opens no file of another.
+-- All rows of one table, from all its Parquet files. The key of the campaign is read from the folder names, so that a
+-- query for one campaign opens no file of another.
 SELECT
     app_dir AS app,
     host_dir AS host,

@@ -44,11 +44,17 @@ def add_view(
     """A view of one table, as in `connect`."""
     if files := table_files(tables, table, campaigns):
         try:
-            connection.sql(sql.load(_query(table)), params={"files": files}).create_view(table)
+            _create_view(connection, table, _query(table), files)
         except UNREADABLE as error:
             raise damaged(error, [Path(file) for file in files]) from None
     else:
         connection.from_arrow(SCHEMAS[table].empty_table()).create_view(table)
+
+
+def _create_view(connection: duckdb.DuckDBPyConnection, table: str, query: str, files: Sequence[str]) -> None:
+    """Create a view with the names of its files as literals: no parameter can be bound to a view."""
+    listed = ", ".join("'" + file.replace("'", "''") + "'" for file in files)
+    connection.execute(f"CREATE VIEW {table} AS " + sql.load(query).replace("$files", f"[{listed}]"))
 
 
 def rows(connection: duckdb.DuckDBPyConnection, query: str, **values: Any) -> list[dict[str, Any]]:
@@ -127,7 +133,7 @@ def build_database(tables: Path, database: Path, project_root: Path) -> None:
                     empty = shown / ".empty" / f"{table}.parquet"
                     layout.write_rows(shown, empty, [], table, keep_empty=True)
                     files, query = [layout.pattern(empty)], "view_plain"
-                connection.sql(sql.load(query), params={"files": files}).create_view(table)
+                _create_view(connection, table, query, files)
             for view in VIEWS:
                 connection.execute(sql.load(view))
         temporary.replace(database)
