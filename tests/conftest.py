@@ -65,9 +65,9 @@ LONGEST = (
 )
 # Mostly they wait for the end of attacks: spread among files that compute.
 ATTACKING = ("workflow", "collect", "faults", "scheduler", "docs/test_own_sweep")
-# Loops of minutes, sweeps that fail or are forced in many ways, faults of disks and clocks, other load generators,
-# simulations of many pages, archives that are analysed twice or as a whole, real schedulers, installations, and all
-# that needs a cluster: `make test-long`, not `make test`.
+# Loops of minutes, sweeps that fail, are forced, extended or published in many ways, faults of disks and clocks, other
+# load generators, simulations of many pages, archives that are analysed twice or as a whole, real schedulers,
+# installations, and all that needs a cluster: `make test-long`, not `make test`.
 LONG = (
     "soak",
     "scheduler",
@@ -75,8 +75,12 @@ LONG = (
     "faults",
     "workflow/test_archive_safety",
     "workflow/test_broken_archive",
+    "workflow/test_catalogue",
+    "workflow/test_comparisons",
+    "workflow/test_extend",
     "workflow/test_failing",
     "workflow/test_faults",
+    "workflow/test_gate",
     "workflow/test_generators",
     "collect/test_equivalent_generators",
     "workflow/test_kill",
@@ -86,6 +90,9 @@ LONG = (
     "workflow/test_external_killed",
     "workflow/test_collecting_examples",
     "workflow/test_prometheus",
+    "workflow/test_publish",
+    "workflow/test_storing",
+    "workflow/test_traces",
     "publish/site/test_killed",
     "publish/bucket/test_killed",
     "tables/test_memory",

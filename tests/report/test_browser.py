@@ -248,7 +248,9 @@ def test_no_page_scrolls_sideways(made_site, watched, name, width):
         assert box["width"] > 200 and box["x"] >= 0 and box["x"] + box["width"] <= width + 1
 
 
-@pytest.mark.parametrize("width", [1400, 760, 400, 320])
+@pytest.mark.parametrize(
+    "width", [1400, pytest.param(760, marks=pytest.mark.long), 400, pytest.param(320, marks=pytest.mark.long)]
+)
 def test_no_text_of_a_chart_is_cut(made_site, wide_site, watched, width):
     watched.page.set_viewport_size({"width": width, "height": 800})
     for path in (made_site.page("good"), made_site.page("hostile"), wide_site.reports / "comparisons/wide.html"):
