@@ -54,7 +54,7 @@ def add_view(
 def _create_view(connection: duckdb.DuckDBPyConnection, table: str, query: str, files: Sequence[str]) -> None:
     """Create a view with the names of its files as literals: no parameter can be bound to a view."""
     listed = ", ".join("'" + file.replace("'", "''") + "'" for file in files)
-    connection.execute(f"CREATE VIEW {table} AS " + sql.load(query).replace("$files", f"[{listed}]"))
+    connection.execute(f"CREATE OR REPLACE VIEW {table} AS " + sql.load(query).replace("$files", f"[{listed}]"))
 
 
 def rows(connection: duckdb.DuckDBPyConnection, query: str, **values: Any) -> list[dict[str, Any]]:
