@@ -43,8 +43,8 @@ demo: setup ## Measure four variants of a small web application on this machine,
 PYTEST := $(RUN) pytest --numprocesses 4 --dist loadfile --no-loadscope-reorder --durations 20
 
 test: browser storage generators $(if $(LONG),cluster schedulers) ## Run the tests; with LONG=1 those of test-long too, with LONG=today a seventh of them
-	@$(if $(filter today,$(LONG)),LOADSTONE_WEEKDAY=$${LOADSTONE_WEEKDAY:-$$(date -u +%u)} )$(PYTEST) \
-		$(if $(LONG),$(if $(filter today,$(LONG)),-m "not long or today"),-m "not long")
+	@export LOADSTONE_WEEKDAY=$${LOADSTONE_WEEKDAY:-$$(date -u +%u)}; echo "Day $$LOADSTONE_WEEKDAY of the week"; \
+		$(PYTEST) $(if $(LONG),$(if $(filter today,$(LONG)),-m "not long or today"),-m "not long")
 
 test-long: browser cluster storage generators schedulers ## Run the tests that take long: kills, faults, simulations, cluster sweeps, schedulers
 	@$(PYTEST) -m long

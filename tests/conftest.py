@@ -103,14 +103,8 @@ LONG = (
 )
 # Of them .ci/run takes these and a seventh of the others, another one each day of the week (LOADSTONE_WEEKDAY: 1 to 7).
 DAILY = ("soak", "reproduction/test_groups", "reproduction/test_earlier_edition")
-
-
 WEEKDAY = int(os.environ.get("LOADSTONE_WEEKDAY") or 1)
 _CLUSTERS = {"_plane", "networked_plane"}  # fixtures that start a control plane
-
-
-def pytest_report_header() -> str:
-    return f"long tests of day {WEEKDAY} of the week, where they are asked for"
 
 
 def pytest_unconfigure() -> None:

@@ -116,17 +116,20 @@ def browser():
         launched.close()
 
 
+# They keep their place, so what scrolls still scrolls. Names of attributes count, their values where they are no text.
 _HIDE_ROWS_BUILT_ALIKE = """() => document.querySelectorAll('tbody').forEach((body) => {
     const seen = new Set();
-    const built = (each) => [each.tagName, Boolean(each.textContent.trim()),
-        ...[...each.attributes].filter(({ name }) => !/^(href|id|title|data-|aria-label|headers)/.test(name))
-            .map(({ name, value }) => `${name}=${value}`)].join(' ');
+    const is_text = (name) => /^(href|id|title|data-|aria-label|headers)/.test(name);
+    const built = (each) => [each.tagName, Boolean(each.textContent.trim()), ...[...each.attributes].map(
+        ({ name, value }) => `${name}=${is_text(name) ? Boolean(value.trim()) : value}`)].join(' ');
     for (const row of body.rows) {
         const key = [row, ...row.querySelectorAll('*')].map(built).join();
-        if (seen.has(key)) row.style.setProperty('display', 'none', 'important');
+        if (seen.has(key)) row.style.visibility = 'hidden';
         seen.add(key);
     }
 })"""
+_REPEATED_IDS = """() => [...document.querySelectorAll('tbody [id]')].map((each) => each.id)
+    .filter((id) => document.querySelectorAll('#' + CSS.escape(id)).length > 1)"""
 
 
 class Watched:
@@ -182,10 +185,11 @@ class Watched:
         Table rows that are built like an earlier one of their table are hidden: axe takes a millisecond per element.
         """
         self.page.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
+        repeated = self.page.evaluate(_REPEATED_IDS)
         self.page.evaluate(_HIDE_ROWS_BUILT_ALIKE)
-        # Else axe loads styles by itself to look into them, which policies of pages forbid.
-        found = Axe().run(self.page, options={"resultTypes": ["violations"], "preload": False})
-        return {each["id"]: [node["html"][:200] for node in each["nodes"][:3]] for each in found.response["violations"]}
+        found = Axe().run(self.page).response["violations"]
+        rules = {each["id"]: [node["html"][:200] for node in each["nodes"][:3]] for each in found}
+        return rules | ({"repeated id": repeated} if repeated else {})
 
     def view(self, figure: str, expression: str):
         """What an expression says of the Vega view of a figure."""

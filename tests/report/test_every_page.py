@@ -131,10 +131,9 @@ def test_a_page_is_quiet_asks_nobody_and_keeps_its_width(large, watched, kind):
     assert all(address.startswith((folder, "data:,")) for address in watched.requests)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(
     "looks",
-    [((1400, "light"), (400, "dark")), ((1400, "dark"), (400, "light"))],
+    [((1400, "light"), (400, "dark")), pytest.param(((1400, "dark"), (400, "light")), marks=pytest.mark.long)],
     ids=["diagonal", "rest"],
 )
 @pytest.mark.parametrize("kind", KINDS)
