@@ -46,8 +46,8 @@ test: browser storage generators $(if $(LONG),cluster schedulers) ## Run the tes
 	@export LOADSTONE_WEEKDAY=$${LOADSTONE_WEEKDAY:-$$(date -u +%u)}; echo "Day $$LOADSTONE_WEEKDAY of the week"; \
 		$(PYTEST) $(if $(LONG),$(if $(filter today,$(LONG)),-m "not long or today"),-m "not long")
 
-test-long: browser cluster storage generators schedulers ## Run the tests that take long: kills, faults, simulations, cluster sweeps, schedulers
-	@$(PYTEST) -m long
+test-long: browser cluster storage generators schedulers ## Run the tests that take long: kills, faults, simulations, cluster sweeps, schedulers, fuzzing
+	@export LOADSTONE_FUZZ_S=$${LOADSTONE_FUZZ_S:-30}; $(PYTEST) -m "long or fuzz"
 
 soak: cluster ## Interrupt sweeps at random, and check that nothing is lost: make soak SEED=7 MINUTES=30
 	@LOADSTONE_SOAK_SEED=$(SEED) LOADSTONE_SOAK_MINUTES=$(or $(MINUTES),5) LOADSTONE_SOAK_EPISODE=$(or $(EPISODE),0) \

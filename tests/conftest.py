@@ -34,6 +34,7 @@ from loadstone.report import charts, query_page  # noqa: E402
 from loadstone.report.output import compile_templates, shared_assets  # noqa: E402
 from support import site  # noqa: E402
 from support.checkout import copy_project  # noqa: E402
+from support.workers import made_once  # noqa: E402
 
 _SPECIFICATIONS = "scripts/loadstone/report/charts/__pycache__/specifications.json"
 _TEMPLATES = "scripts/loadstone/report/__pycache__/templates"
@@ -51,6 +52,7 @@ settings.load_profile("shared")
 # Longest first, so that no worker has to wait for the other's last file.
 LONGEST = (
     "soak",
+    "fuzz",
     "workflow/test_reproducible",
     "scheduler/test_slurm",
     "workflow/test_cluster_safety",
@@ -128,6 +130,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if name(item).startswith(LONG) or _CLUSTERS.intersection(getattr(item, "fixturenames", ())):
             item.add_marker("long")
+        if name(item).startswith("fuzz"):
+            item.add_marker("fuzz")
         day = zlib.crc32(f"{name(item)}::{item.name}".encode()) % 7 + 1
         if item.get_closest_marker("long") and (name(item).startswith(DAILY) or day == WEEKDAY):
             item.add_marker("today")
@@ -160,7 +164,11 @@ def pristine(tmp_path_factory: pytest.TempPathFactory) -> Path:
     What takes seconds to make and is the same of every site lies there: the library that draws, DuckDB for browsers. So
     does the library's bytecode: each job is a Python of its own.
     """
-    folder = copy_project(tmp_path_factory.mktemp("pristine") / "checkout")
+    return made_once(tmp_path_factory, "pristine", _make_pristine)
+
+
+def _make_pristine(folder: Path) -> Path:
+    copy_project(folder)
     compileall.compile_dir(folder / "scripts", quiet=1)
     charts.trace_specifications()  # which are kept with compiled modules
     shutil.copy(PROJECT / _SPECIFICATIONS, folder / _SPECIFICATIONS)

@@ -1,7 +1,8 @@
 """Contents that nobody chose: samples edited anywhere, and every content that once made something fail.
 
-With LOADSTONE_FUZZ_S=60 in the environment each target is tried for so many seconds. A content that makes one fail is
-kept in tests/fuzz/corpus/<target>/, smallest form found; from then on it is tried first. Commit it with what mends it.
+With LOADSTONE_FUZZ_S=60 in the environment each target is tried for so many seconds; `make test-long` takes 30. A
+content that makes one fail is kept in tests/fuzz/corpus/<target>/, smallest form found; from then on it is tried first.
+Commit it with what mends it.
 """
 
 import hashlib
@@ -40,7 +41,7 @@ def _edited(content: bytes, edits: Sequence[tuple[float, int, bytes, int]]) -> b
 def fuzz(target: str, samples: Sequence[bytes], try_one: Callable[[bytes], None], examples: int = 100) -> None:
     """Try the target's corpus, then its samples and their edits; what fails is kept, and fails the test.
 
-    `target` names a folder of the corpus; `examples` is how many edits are tried where no time is given.
+    `target` names a folder of the corpus; `examples` is how many edits are tried at least.
     """
     folder = CORPUS / target
     kept = [path.read_bytes() for path in sorted(folder.glob("*"))]
@@ -48,7 +49,7 @@ def fuzz(target: str, samples: Sequence[bytes], try_one: Callable[[bytes], None]
         try_one(content)
     failed = [b""]
 
-    @settings(max_examples=2000 if _DURATION_S else examples, database=None)
+    @settings(max_examples=examples, database=None)
     @given(st.sampled_from([*samples, *kept, b""]), _EDITS)
     def edit(content: bytes, edits: list[tuple[float, int, bytes, int]]) -> None:
         failed[0] = _edited(content, edits)

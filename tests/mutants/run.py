@@ -1,7 +1,8 @@
 """Breaks the code on purpose, fault by fault, and shows that the tests notice: ``make mutate``.
 
 For each fault of `mutations.MUTANTS` a copy of the project is broken and the tests that it names are run there. They
-must fail, and the one that fails must pass without the fault. Exit code 1 when a fault survives or can't be judged.
+must fail. At the end all that failed are run without a fault, and must pass. Exit code 1 when a fault survives or can't
+be judged.
 ``python tests/mutants/run.py WORDS...`` tries those whose promise or rule has one of the arguments in it.
 """
 
@@ -59,35 +60,40 @@ def copy_of_the_project(folder: Path) -> Iterator[Path]:
     yield copy
 
 
-def judge(mutant: Mutant, copy: Path) -> tuple[bool, str]:
-    """Whether the tests notice the fault, and what they said. The test that fails must pass without the fault."""
+def judge(mutant: Mutant, copy: Path) -> tuple[str | None, str]:
+    """The test that notices the fault, if one does, and what pytest said."""
     path = place_of(mutant, copy)
     text = path.read_text()
     path.write_text(text.replace(mutant.before, mutant.after))
     try:
-        done = _pytest(copy, [f"tests/{test}" for test in mutant.tests])
+        done = _pytest(copy, "-x", *(f"tests/{test}" for test in mutant.tests))
     finally:
         path.write_text(text)
-    failed = [line for line in done.stdout.splitlines() if line.startswith("FAILED ")]
+    failed = _failed(done)
     if done.returncode != _TESTS_FAILED or not failed:
-        return False, (done.stdout.splitlines() or ["nothing was printed"])[-1]
-    name = failed[0].removeprefix("FAILED ").partition(" - ")[0]
-    if _pytest(copy, [name]).returncode:
-        return False, f"{name} fails without the fault too"
-    return True, failed[0]
+        return None, (done.stdout.splitlines() or ["nothing was printed"])[-1]
+    return next(iter(failed.items()))
 
 
-def _pytest(copy: Path, tests: list[str]) -> subprocess.CompletedProcess[str]:
+def _pytest(copy: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """The copy's library comes before the one that is installed from the checkout."""
+    environment = {**os.environ, "PYTHONPATH": str(copy / "scripts")}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # modules without the fault are compiled once
     return subprocess.run(
-        [str(ROOT / ".venv/bin/python"), "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *tests],
+        [str(ROOT / ".venv/bin/python"), "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments],
         cwd=copy,
-        env={**os.environ, "PYTHONPATH": str(copy / "scripts"), "PYTHONDONTWRITEBYTECODE": "1"},
+        env=environment,
         capture_output=True,
         text=True,
-        timeout=900,
+        timeout=3600,
         check=False,
     )
+
+
+def _failed(done: subprocess.CompletedProcess[str]) -> dict[str, str]:
+    """The tests that failed, with pytest's line of each."""
+    lines = [line for line in done.stdout.splitlines() if line.startswith("FAILED ")]
+    return {line.removeprefix("FAILED ").partition(" - ")[0]: line for line in lines}
 
 
 def main(words: list[str]) -> int:
@@ -98,17 +104,17 @@ def main(words: list[str]) -> int:
         if not words or any(word in text for word in words for text in (promise, mutant.rule))
     ]
     copies: SimpleQueue[Path] = SimpleQueue()
-    survivors = 0
+    noticed: dict[str, str] = {}  # rule -> the test
     with tempfile.TemporaryDirectory() as folder:
         Path(folder).chmod(0o755)  # a test runs as another user
         workers = max(1, min(len(chosen), os.cpu_count() or 1))
 
-        def attempt(mutant: Mutant) -> tuple[Mutant, bool, str, float]:
+        def attempt(mutant: Mutant) -> tuple[Mutant, str | None, str, float]:
             copy, begun = copies.get(), time.monotonic()
             try:
                 return mutant, *judge(mutant, copy), time.monotonic() - begun
             except (ValueError, subprocess.TimeoutExpired) as error:
-                return mutant, False, str(error), time.monotonic() - begun
+                return mutant, None, str(error), time.monotonic() - begun
             finally:
                 copies.put(copy)
 
@@ -117,12 +123,22 @@ def main(words: list[str]) -> int:
             with copy_of_the_project(Path(folder) / str(number)) as copy:
                 copies.put(copy)
         with ThreadPoolExecutor(workers) as pool:
-            for mutant, noticed, said, took_s in pool.map(attempt, chosen):
-                survivors += not noticed
-                word = "noticed " if noticed else "SURVIVED"
+            for mutant, test, said, took_s in pool.map(attempt, chosen):
+                if test:
+                    noticed[mutant.rule] = test
+                word = "noticed " if test else "SURVIVED"
                 print(f"{word} {took_s:5.0f} s  {mutant.rule}\n{'':17}{said[:160]}", flush=True)
-    print(f"\n{len(chosen) - survivors} of {len(chosen)} faults noticed")
-    return int(survivors > 0)
+        print("\nThe tests that noticed them, without a fault:", flush=True)
+        tests = sorted({*noticed.values()})
+        done = _pytest(copies.get(), f"--numprocesses={workers}", "--dist=loadfile", *tests)
+        failed = _failed(done)
+        if done.returncode not in (0, _TESTS_FAILED) or (done.returncode and not failed):
+            failed = dict.fromkeys(tests, "they could not be run")
+    print((done.stdout.splitlines() or ["nothing was printed"])[-1])
+    for rule in [rule for rule, test in noticed.items() if test in failed]:
+        print(f"UNKNOWN  {rule}\n{'':17}{failed[noticed.pop(rule)][:160]}")
+    print(f"\n{len(noticed)} of {len(chosen)} faults noticed")
+    return int(len(noticed) < len(chosen))
 
 
 if __name__ == "__main__":

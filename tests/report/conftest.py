@@ -18,6 +18,7 @@ from report.concluded import write_many
 from report.synthetic import Made, write, write_compared
 from support import site
 from support.site import write_assets
+from support.workers import made_once
 
 SCRIPT = "<script>alert(1)</script>"
 TITLED = {"title": "Results of <us> & them"}
@@ -52,7 +53,10 @@ class Site:
 @pytest.fixture(scope="session")
 def made_site(tmp_path_factory) -> Site:
     """Three campaigns: `good`, without any error; `hostile`, with names, errors and gaps; `empty`, in no table yet."""
-    root = tmp_path_factory.mktemp("site")
+    return made_once(tmp_path_factory, "site", _make_site)
+
+
+def _make_site(root: Path) -> Site:
     archive, tables, reports = root / "archive", root / "tables", root / "reports"
     campaigns = {
         "good": Campaign(archive, "demo", "myhost", "2026-11-21T11:30:00+00:00"),
@@ -81,7 +85,10 @@ def made_site(tmp_path_factory) -> Site:
 @pytest.fixture(scope="session")
 def wide_site(tmp_path_factory) -> Site:
     """A campaign of 27 rates, 5 variants and 10 runs; runs are short, for the page's size does not depend on that."""
-    root = tmp_path_factory.mktemp("wide")
+    return made_once(tmp_path_factory, "wide", _make_wide_site)
+
+
+def _make_wide_site(root: Path) -> Site:
     campaign = Campaign(root / "archive", "demo", "wide", "2026-11-20T11:30:00+00:00")
     rates = [20.0 * step for step in range(1, 28)]
     made = Made([f"variant-{letter}" for letter in "abcde"], rates, runs=10, requests=60, failing="variant-e")
