@@ -103,9 +103,10 @@ LONG = (
     "toolchain/test_setup",
     "stats",
 )
-# Of them .ci/run takes these and a seventh of the others, another one each day of the week (LOADSTONE_WEEKDAY: 1 to 7).
-DAILY = ("soak", "reproduction/test_groups", "reproduction/test_earlier_edition")
-WEEKDAY = int(os.environ.get("LOADSTONE_WEEKDAY") or 1)
+# Of them .ci/run takes these and a fourteenth of the others, another one for each commit (LOADSTONE_SHARE: how many
+# commits there are; the same number takes the same tests again).
+ALWAYS = ("soak", "reproduction/test_groups", "reproduction/test_earlier_edition")
+SHARE = int(os.environ.get("LOADSTONE_SHARE") or 0) % 14
 _CLUSTERS = {"_plane", "networked_plane"}  # fixtures that start a control plane
 
 
@@ -132,9 +133,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("long")
         if name(item).startswith("fuzz"):
             item.add_marker("fuzz")
-        day = zlib.crc32(f"{name(item)}::{item.name}".encode()) % 7 + 1
-        if item.get_closest_marker("long") and (name(item).startswith(DAILY) or day == WEEKDAY):
-            item.add_marker("today")
+        share = zlib.crc32(f"{name(item)}::{item.name}".encode()) % 14
+        if item.get_closest_marker("long") and (name(item).startswith(ALWAYS) or share == SHARE):
+            item.add_marker("share")
 
 
 @pytest.fixture
