@@ -43,8 +43,12 @@ demo: setup ## Measure four variants of a small web application on this machine,
 PYTEST := $(RUN) pytest --numprocesses 4 --dist loadfile --no-loadscope-reorder --durations 20
 
 test: browser storage generators $(if $(LONG),cluster schedulers) ## Run the tests; with LONG=1 those of test-long too, with LONG=share a fourteenth of them
+ifeq ($(LONG),share)
 	@export LOADSTONE_SHARE=$${LOADSTONE_SHARE:-$$(git rev-list --count HEAD)}; echo "LOADSTONE_SHARE=$$LOADSTONE_SHARE"; \
-		$(PYTEST) $(if $(LONG),$(if $(filter share,$(LONG)),-m "not long or share"),-m "not long")
+		$(PYTEST) -m "not long or share"
+else
+	@$(PYTEST) $(if $(LONG),,-m "not long")
+endif
 
 test-long: browser cluster storage generators schedulers ## Run the tests that take long: kills, faults, simulations, cluster sweeps, schedulers, fuzzing
 	@export LOADSTONE_FUZZ_S=$${LOADSTONE_FUZZ_S:-30}; $(PYTEST) -m "long or fuzz"

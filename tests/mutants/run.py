@@ -75,7 +75,17 @@ def judge(mutant: Mutant, copy: Path) -> tuple[str | None, str]:
     return next(iter(failed.items()))
 
 
-def _pytest(copy: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+def fail_without_a_fault(tests: list[str], copy: Path, workers: int) -> dict[str, str]:
+    """The tests that fail in a copy of the project as it is, each with what pytest said."""
+    if not tests:  # without a name pytest would run them all
+        return {}
+    done = _pytest(copy, f"--numprocesses={workers}", "--dist=loadfile", *tests, timeout_s=3 * 3600)
+    last = (done.stdout.splitlines() or ["nothing was printed"])[-1]
+    print(f"\nThe tests that noticed them, without a fault: {last}")
+    return _failed(done) or (dict.fromkeys(tests, last) if done.returncode else {})
+
+
+def _pytest(copy: Path, *arguments: str, timeout_s: float = 900) -> subprocess.CompletedProcess[str]:
     """The copy's library comes before the one that is installed from the checkout."""
     environment = {**os.environ, "PYTHONPATH": str(copy / "scripts")}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)  # modules without the fault are compiled once
@@ -85,7 +95,7 @@ def _pytest(copy: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
         env=environment,
         capture_output=True,
         text=True,
-        timeout=3600,
+        timeout=timeout_s,
         check=False,
     )
 
@@ -128,13 +138,7 @@ def main(words: list[str]) -> int:
                     noticed[mutant.rule] = test
                 word = "noticed " if test else "SURVIVED"
                 print(f"{word} {took_s:5.0f} s  {mutant.rule}\n{'':17}{said[:160]}", flush=True)
-        print("\nThe tests that noticed them, without a fault:", flush=True)
-        tests = sorted({*noticed.values()})
-        done = _pytest(copies.get(), f"--numprocesses={workers}", "--dist=loadfile", *tests)
-        failed = _failed(done)
-        if done.returncode not in (0, _TESTS_FAILED) or (done.returncode and not failed):
-            failed = dict.fromkeys(tests, "they could not be run")
-    print((done.stdout.splitlines() or ["nothing was printed"])[-1])
+        failed = fail_without_a_fault(sorted({*noticed.values()}), copies.get(), workers)
     for rule in [rule for rule, test in noticed.items() if test in failed]:
         print(f"UNKNOWN  {rule}\n{'':17}{failed[noticed.pop(rule)][:160]}")
     print(f"\n{len(noticed)} of {len(chosen)} faults noticed")

@@ -14,9 +14,9 @@ Made = TypeVar("Made")
 
 
 def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], Made]) -> Made:
-    """What `make` returns for a new folder; the first worker that asks makes it, and nobody changes it.
+    """What `make` returns for an empty folder: made by the first worker that asks, shared by all.
 
-    What it returns is pickled.
+    It must be picklable, and no test may change the files.
     """
     workers = factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:
