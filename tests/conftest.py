@@ -103,8 +103,8 @@ LONG = (
     "toolchain/test_setup",
     "stats",
 )
-# Of them .ci/run takes these and a fourteenth of the others, another one for each commit (LOADSTONE_SHARE: how many
-# commits there are; the same number takes the same tests again).
+# Of them .ci/run runs these, and a fourteenth of the others that depends on the number of commits. LOADSTONE_SHARE=N
+# repeats what ran at N commits.
 ALWAYS = ("soak", "reproduction/test_groups", "reproduction/test_earlier_edition")
 SHARE = int(os.environ.get("LOADSTONE_SHARE") or 0) % 14
 _CLUSTERS = {"_plane", "networked_plane"}  # fixtures that start a control plane

@@ -26,7 +26,7 @@ from loadstone.config import load_shapes
 from support.bench import Bench
 from support.checkout import PROJECT
 
-IDLE_NS = 5 * 10**6  # within it the client has put a connection back, on a busy machine too
+IDLE_NS = 5 * 10**6  # so long a client may take to put a connection back, also on a busy machine
 
 
 @pytest.fixture
