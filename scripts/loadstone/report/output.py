@@ -27,8 +27,8 @@ from loadstone.text import counted
 _PLAIN_PATH = re.compile(r"[A-Za-z0-9_./-]+")
 # Characters that reverse the text after them (Unicode's Bidi_Control) or that no SVG may hold, and their JSON escapes.
 _CONTROLS = re.compile("[\\x00-\\x08\\x0b\\x0c\\x0e-\\x1f\\x7f\\u061c\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069]")
-_IN_JSON = re.compile(r"(?<!\\)((?:\\\\)*)(\\u(?:00(?:0[0-8be-f]|1[0-9a-f]|7f)|061c|200[ef]|202[a-e]|206[6-9])|\\[bf])")
-_SHORT = {"\\b": "\\u0008", "\\f": "\\u000c"}
+_IN_JSON = re.compile(r"\\(?:(u(?:00(?:0[0-8be-f]|1[0-9a-f]|7f)|061c|200[ef]|202[a-e]|206[6-9])|[bf])|.)")
+_SHORT = {"b": "u0008", "f": "u000c"}
 # No line breaks between a number and its unit or within an interval, except in markup, scripts and code.
 _UNITS = "%|[nµm]?s|min|h|pp|(?:% |percentage )?points|requests?/s|users?|millicores|[KMG]iB|[kMG]?B|CPUs?"
 _BREAKS = re.compile(
@@ -84,7 +84,7 @@ def as_json(value: Any) -> str:
     Its texts are `visible`, so that names are the same as elsewhere in the page.
     """
     text = json.dumps(value, separators=(",", ":"), allow_nan=False)
-    text = _IN_JSON.sub(lambda found: f"{found[1]}\\\\{_SHORT.get(found[2], found[2])[1:]}", text)
+    text = _IN_JSON.sub(lambda found: f"\\\\{_SHORT.get(found[1], found[1])}" if found[1] else found[0], text)
     return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
 
 

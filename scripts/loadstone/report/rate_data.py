@@ -4,7 +4,6 @@ Aggregated to a bounded size, and written as columns to be small: at most 60 tim
 points of the distribution, 2,000 requests or 150 bins, and two histograms of 40 bins at most.
 """
 
-import hashlib
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -43,12 +42,13 @@ _REQUESTS = 1_000_000  # read at once: 220 MB; runs of a rate with more are read
 _FIGURES = {"mean": "Mean", "min": "Minimum", **{name: label(name) for name in PERCENTILES}, "max": "Maximum"}
 _Part = tuple[str, TimedRequests]  # the requests of one phase of a run
 _MADE_BY = (distributions, run_requests, chart_rows, numbers, resources_section, run_findings)
-_QUERIES = (
-    "measured_requests",
-    "selected_runs",
-    "run_requests",
-    "page_run_numbers",
-    "page_resources_over_time",
+_QUERIES = ("measured_requests", "selected_runs", "run_requests", "page_run_numbers", "page_resources_over_time")
+_CODE = run_requests.digest(
+    (
+        stats.CODE,
+        [Path(str(file)).read_text("utf-8") for file in (__file__, *(module.__file__ for module in _MADE_BY))],
+        [sql.load(name) for name in _QUERIES],
+    )
 )
 
 
@@ -58,20 +58,9 @@ def identity(files: Iterable[Path], runs: Iterable[Row], unit: Unit, styles: Seq
     `files` are the rate's files of tables (identified by their content: the site is the same whenever and wherever it
     is built), `runs` its rows of table `runs` and what was found of them (`RunFindings.at`).
     """
-    modules = (__file__, *(module.__file__ for module in _MADE_BY))
-    code = [Path(str(module)).read_text("utf-8") for module in modules]
     digests = [(file.name, sha256_of(file)) for file in sorted(files)]
     findings = sorted(repr(sorted(row.items())) for row in runs)
-    made_of = (
-        code,
-        stats.CODE,
-        [sql.load(name) for name in _QUERIES],
-        digests,
-        findings,
-        unit,
-        [style.name for style in styles],
-    )
-    return hashlib.sha256(repr(made_of).encode("utf-8", "backslashreplace")).hexdigest()[:32]
+    return run_requests.digest((_CODE, digests, findings, unit, [style.name for style in styles]))
 
 
 def write(

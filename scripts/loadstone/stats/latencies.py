@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,15 +50,14 @@ class Latencies:
         Or `only` some of each run. Of all requests there is one copy, since they may be millions.
         """
         parts = list(runs)
-        masks = only or [np.broadcast_to(True, latencies_ns.shape) for latencies_ns, _ in parts]
-        ends = np.cumsum([0, *(np.count_nonzero(mask) for mask in masks)]).tolist()
-        ordered_ns = np.empty(ends[-1], np.int64)
-        for (latencies_ns, _), mask, (low, high) in zip(parts, masks, pairwise(ends), strict=True):
-            ordered_ns[low:high] = latencies_ns[mask]
+        masks: Sequence[Any] = only or [slice(None)] * len(parts)
+        ends = np.cumsum([0, *(timed_out[mask].size for (_, timed_out), mask in zip(parts, masks, strict=True))])
+        ordered_ns, timeouts = np.empty(ends[-1], np.int64), []
+        for (latencies_ns, timed_out), mask, (low, high) in zip(parts, masks, pairwise(ends.tolist()), strict=True):
+            ordered_ns[low:high] = chosen_ns = latencies_ns[mask]
+            timeouts.append(chosen_ns[timed_out[mask]])
         ordered_ns.sort()
-        timed_out = (latencies_ns[mask & of_run] for (latencies_ns, of_run), mask in zip(parts, masks, strict=True))
-        timeouts = [each for each in timed_out if each.size]
-        first_ns = min((int(each.min()) for each in timeouts), default=None)
+        first_ns = min((int(each.min()) for each in timeouts if each.size), default=None)
         return cls(ordered_ns, sum(each.size for each in timeouts), first_ns)
 
     @property
@@ -224,14 +223,13 @@ class TimeBins:
         parts: dict[int, list[tuple[_Integers, NDArray[np.bool_]]]] = defaultdict(list)
         for run in runs:
             numbers = np.minimum(np.floor(run.since_ns / self.width_ns), self.last).astype(np.int64)
-            columns = [numbers, run.latencies_ns, run.timed_out]
+            latencies_ns, timed_out = run.latencies_ns, run.timed_out
             if (np.diff(numbers) < 0).any():
                 order = np.argsort(numbers, kind="stable")
-                columns = [values[order] for values in columns]
-            edges = np.flatnonzero(np.diff(columns[0])) + 1
-            of_bins = [np.split(values, edges) for values in columns]
-            for of_bin, latencies_ns, timed_out in zip(*of_bins, strict=True):
-                parts[int(of_bin[0])].append((latencies_ns, timed_out))
+                numbers, latencies_ns, timed_out = numbers[order], latencies_ns[order], timed_out[order]
+            edges = [0, *(np.flatnonzero(np.diff(numbers)) + 1).tolist(), numbers.size]
+            for low, high in pairwise(edges):
+                parts[int(numbers[low])].append((latencies_ns[low:high], timed_out[low:high]))
         for number, of_runs in sorted(parts.items()):
             yield number, len(of_runs), Latencies.pooled(of_runs)
 
