@@ -7,7 +7,8 @@ file.
 To read the files of another tool:
 
 1. Write a module here. For single requests, as `ab_tsv` does for ``ab -g``: a function that yields batches of
-   `base.SCHEMA` (`base.batches`, `stream.csv_records` and `stream.text_lines` do the common part), and at the end
+   `base.SCHEMA` (`base.batches`, `stream.csv_records`, `stream.matched_lines` and `stream.text_lines` do the common
+   part), and at the end
    ``FORMATS = {"ab.tsv": Format("ab", requests=read, ...)}``. For a tool's own figures: a function that returns a
    `base.Report`, as `k6_summary` does for JSON (`stream.read_object`) and `vegeta_report` for printed text
    (``Format(report=stream.text_reader(parse), ...)``), or `hdr` where the file does not name its unit. A figure that
@@ -18,7 +19,8 @@ To read the files of another tool:
    The module's ``GENERATORS`` says what the latency of the tool means, unless another module of the tool does.
 2. Add the module to `MODULES` below. Its place is its rank: when a run has the same results twice, the first is used.
 3. Add the name to `FOREIGN` in `loadstone.archive`: ``results`` makes a run collected, ``summary`` does not.
-4. Add it to `docs/importing.md`: a row of the formats, a sentence on what the tool measures.
+4. Add it to `docs/importing.md`: a row of the formats, an example, a sentence on what the tool measures; a tool that is
+   new also to the lists of tools in `README.md` and `docs/README.md`.
 
 `VERSION` of the tables stays as it is: tables of campaigns with such files are rebuilt by themselves. Tests damage a
 sample of every format: put a real file into `tests/readers/samples` or, if it is short, its text into
