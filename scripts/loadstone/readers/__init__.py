@@ -8,12 +8,11 @@ To read the files of another tool:
 
 1. Write a module here. For single requests, as `ab_tsv` does for ``ab -g``: a function that yields batches of
    `base.SCHEMA` (`base.batches`, `stream.csv_records`, `stream.matched_lines` and `stream.text_lines` do the common
-   part), and at the end
-   ``FORMATS = {"ab.tsv": Format("ab", requests=read, ...)}``. For a tool's own figures: a function that returns a
-   `base.Report`, as `k6_summary` does for JSON (`stream.read_object`) and `vegeta_report` for printed text
-   (``Format(report=stream.text_reader(parse), ...)``), or `hdr` where the file does not name its unit. A figure that
-   the tool does not have, or defines differently from table `reports` in `docs/tables.md`, is omitted. What else
-   differs between formats is a field of `Format` too.
+   part), and at the end ``FORMATS = {"ab.tsv": Format("ab", requests=read, ...)}``. For a tool's own figures: a
+   function that returns a `base.Report`, as `k6_summary` does for JSON (`stream.read_object`) and `vegeta_report` for
+   printed text (``Format(report=stream.text_reader(parse), ...)``), or `hdr` where the file does not name its unit. A
+   figure that the tool does not have, or defines differently from table `reports` in `docs/tables.md`, is omitted. What
+   else differs between formats is a field of `Format` too.
    Latency over time, and whether a clock was set back, depend on the order of numbers: `ab_tsv` says what to do with a
    file in another order than that of sending.
    The module's ``GENERATORS`` says what the latency of the tool means, unless another module of the tool does.

@@ -45,7 +45,7 @@ def rounded(value: float | None, digits: int) -> float | None:
     if 10 ** (digits - 1) <= abs(value) < math.inf:
         digits = len(str(int(abs(value)))) + 1
     text = f"{value:.{digits}g}"
-    if (text[-1] == "5" or "e" in text) and significant(float(text)) != significant(value):
+    if text.partition("e")[0].endswith("5") and significant(float(text)) != significant(value):
         text = str(Context(prec=digits, rounding=ROUND_05UP).create_decimal_from_float(value))
     return float(text)
 

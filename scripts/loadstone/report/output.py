@@ -25,8 +25,9 @@ from loadstone.report import numbers, site_layout
 from loadstone.text import counted
 
 _PLAIN_PATH = re.compile(r"[A-Za-z0-9_./-]+")
-# Characters that reverse the text after them (Unicode's Bidi_Control) or that no SVG may hold, and their JSON escapes.
+# Characters that reverse the text after them (Unicode's Bidi_Control) or that no SVG may hold.
 _CONTROLS = re.compile("[\\x00-\\x08\\x0b\\x0c\\x0e-\\x1f\\x7f\\u061c\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069]")
+# Any JSON escape, so that none is looked for within another; group 1 is the escape of such a character.
 _IN_JSON = re.compile(r"\\(?:(u(?:00(?:0[0-8be-f]|1[0-9a-f]|7f)|061c|200[ef]|202[a-e]|206[6-9])|[bf])|.)")
 _SHORT = {"b": "u0008", "f": "u000c"}
 # No line breaks between a number and its unit or within an interval, except in markup, scripts and code.

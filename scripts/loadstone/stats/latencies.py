@@ -51,11 +51,12 @@ class Latencies:
         """
         parts = list(runs)
         masks: Sequence[Any] = only or [slice(None)] * len(parts)
-        ends = np.cumsum([0, *(timed_out[mask].size for (_, timed_out), mask in zip(parts, masks, strict=True))])
+        sizes = map(np.count_nonzero, only) if only else (latencies_ns.size for latencies_ns, _ in parts)
+        ends = np.cumsum([0, *sizes]).tolist()
         ordered_ns, timeouts = np.empty(ends[-1], np.int64), []
-        for (latencies_ns, timed_out), mask, (low, high) in zip(parts, masks, pairwise(ends.tolist()), strict=True):
-            ordered_ns[low:high] = chosen_ns = latencies_ns[mask]
-            timeouts.append(chosen_ns[timed_out[mask]])
+        for (latencies_ns, timed_out), mask, (low, high) in zip(parts, masks, pairwise(ends), strict=True):
+            ordered_ns[low:high] = latencies_ns[mask]
+            timeouts.append(ordered_ns[low:high][timed_out[mask]])
         ordered_ns.sort()
         first_ns = min((int(each.min()) for each in timeouts if each.size), default=None)
         return cls(ordered_ns, sum(each.size for each in timeouts), first_ns)
