@@ -11,10 +11,11 @@ import duckdb
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+from loadstone import sql
 from loadstone.archive import Campaign
 from loadstone.config.variants import Style
 from loadstone.percentiles import LATENCIES, SHOWN_PERCENTILES
-from loadstone.report import figures, numbers, rate_data, run_findings, site_layout
+from loadstone.report import figures, numbers, queries, rate_data, run_findings, site_layout
 from loadstone.report.numbers import MILLISECONDS
 from loadstone.report.output import as_json
 from loadstone.report.queries import querying
@@ -31,6 +32,18 @@ def requests_at_200(made_site) -> np.recarray:
     query = "SELECT variant, run, phase, seq, latency_ns, code FROM requests WHERE rate = 200 ORDER BY seq"
     found = connect(made_site.tables, [made_site.campaigns["hostile"]]).sql(query).fetchnumpy()
     return np.rec.fromarrays(list(found.values()), names=list(found))
+
+
+@pytest.mark.parametrize(("query", "table"), queries._NEEDED.items())
+def test_queries_that_are_skipped_have_no_rows_without_their_table(made_site, query, table):
+    text = sql.load(query)
+    values = {"doubtful": ["killed"], "shown": 9, "each": 9, "nearly": 0.9, "rates": [100.0, 200.0], "bins": 9}
+    with querying(made_site.tables, None) as asked:
+        asked.connection.execute(f"DROP VIEW IF EXISTS temp.{table}")
+        assert asked.connection.execute(f"FROM {table}").fetchall() == []
+        assert asked.connection.execute("FROM runs").fetchall()
+        used = {name: value for name, value in values.items() if f"${name}" in text}
+        assert asked.connection.execute(text, used).fetchall() == []
 
 
 class Page(HTMLParser):

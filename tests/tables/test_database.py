@@ -46,6 +46,25 @@ def test_a_view_holds_the_campaigns_asked_for(project, two_apps):
             assert columns(connection, "requests") == TABLES["requests"].names
 
 
+def test_a_connection_does_not_see_the_views_of_another(project, two_apps):
+    with database.connect(project.tables, two_apps[:1]) as one, database.connect(project.tables, []) as none:
+        assert one.execute("SELECT count(*) FROM requests").fetchone() == (100,)
+        assert none.execute("SELECT count(*) FROM requests").fetchone() == (0,)
+        database.add_view(one, project.tables, "requests", [])
+        assert one.execute("SELECT count(*) FROM requests").fetchone() == (0,)
+    with database.open_memory() as another:
+        assert another.execute("SELECT count(*) FROM requests").fetchone() == (0,)
+        (zone,) = another.execute("SELECT current_setting('TimeZone')").fetchone()
+        assert zone == "UTC"
+
+
+def test_tables_without_rows_have_the_types_of_those_with_rows(project, two_apps, tmp_path):
+    with database.connect(project.tables) as filled, database.connect(tmp_path / "nothing") as empty:
+        for table in TABLES | VIEWS:
+            types = [each.sql(f"FROM {table} LIMIT 0").to_arrow_table().schema for each in (filled, empty)]
+            assert types[0].equals(types[1]), table
+
+
 def test_every_table_has_its_columns_and_types(project, two_apps):
     with database.connect(project.tables) as connection:
         for table, schema in (TABLES | VIEWS).items():

@@ -169,10 +169,9 @@ def pdf(svg: str) -> bytes:
 
 
 def png(svg: str, made_by: str) -> bytes:
-    """An SVG in CSS pixels as PNG with at most 256 colours and a text `made_by`, always the same bytes.
+    """An SVG in CSS pixels as PNG with a text `made_by`, always the same bytes.
 
-    What vl-convert writes is several times larger. Colours are rounded to 16 levels of red, green and blue, which lines
-    and letters do not need more of.
+    What vl-convert writes is three times larger: it is compressed in haste and has an opacity for each pixel.
     """
     register_font()
     content: bytes = vl_convert.svg_to_png(svg)
@@ -183,22 +182,12 @@ def png(svg: str, made_by: str) -> bytes:
             "this version of vl-convert writes PNG files in an unsupported format: install the version pinned in "
             "envs/report.yaml"
         )
-    pixels = np.cumsum(lines[:, 1:].reshape(height, width, 4), axis=1, dtype=np.uint8)[..., :3]
-    levels = (np.arange(256, dtype=np.uint16) * 15 + 127) // 255
-    red, green, blue = (levels[pixels[..., part]] for part in range(3))
-    colours = red << 8 | green << 4 | blue
-    numbers = np.bincount(colours.ravel(), minlength=16**3)
-    used = np.flatnonzero(numbers)
-    kept = np.sort(used[np.argsort(-numbers[used], kind="stable")[:256]])
-    every, palette = (np.stack([found >> 8, found >> 4 & 15, found & 15], axis=1) for found in (used, kept))
-    nearest = np.zeros(16**3, np.uint8)
-    nearest[used] = np.argmin(((every[:, None] - palette[None]) ** 2).sum(axis=2), axis=1)
-    raw = np.zeros((height, 1 + width), np.uint8)
-    raw[:, 1:] = nearest[colours]
+    pixels = np.cumsum(lines[:, 1:].reshape(height, width, 4), axis=1, dtype=np.uint8)
+    raw = np.zeros((height, 1 + 3 * width), np.uint8)
+    raw[:, 1:] = pixels[..., :3].reshape(height, -1)
     chunks = {
-        b"IHDR": struct.pack(">IIBBBBB", width, height, 8, 3, 0, 0, 0),
+        b"IHDR": struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0),
         b"tEXt": b"Software\0" + made_by.encode("latin-1"),
-        b"PLTE": (palette * 17).astype(np.uint8).tobytes(),
         b"IDAT": _deflated(raw.tobytes()),
         b"IEND": b"",
     }

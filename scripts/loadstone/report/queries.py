@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,21 @@ _SCOPED_BY = {
     "time_bins": ("rate", "load_model", "generator", "variant", "from_s"),
 }
 
+# The table without which a query has no rows, unless it is its value `table`. Looking for files takes less time than
+# planning a query.
+_NEEDED = {
+    "page_error_causes": "error_causes",
+    "page_failures": "failures",
+    "page_incident_kinds": "incidents",
+    "page_incidents": "incidents",
+    "page_resources": "resources",
+    "page_resources_over_time": "resources",
+    "page_run_shapes": "run_shapes",
+    "page_senders": "senders",
+    "page_sending": "sending",
+    "page_suggestions": "suggestions",
+}
+
 
 @dataclass(frozen=True)
 class Distributions:
@@ -46,14 +62,20 @@ class Distributions:
 
 
 class Queries:
-    """Queries over an open `connection` to the tables of some campaigns."""
+    """Queries over an open `connection` to `tables` of some campaigns (None: of all)."""
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection, requests_files: Sequence[str] = ()) -> None:
+    def __init__(
+        self, connection: duckdb.DuckDBPyConnection, tables: Path, campaigns: Sequence[Campaign] | None
+    ) -> None:
         self.connection = connection
-        self._requests_files = list(requests_files)
+        self._files = partial(table_files, tables, campaigns=campaigns)
+        self._requests_files = self._files("requests")
 
     def rows(self, name: str, /, **values: Any) -> list[Row]:
         """The rows that ``sql/<name>.sql`` gives, as dictionaries by column name."""
+        needed = _NEEDED.get(name, values.get("table"))
+        if needed and not self._files(needed):
+            return []
         cursor = self.connection.execute(sql.load(name), values)
         columns = [column[0] for column in cursor.description or ()]
         return [dict(zip(columns, row, strict=True)) for row in cursor.fetchall()]
@@ -119,6 +141,6 @@ def querying(tables: Path, campaigns: list[Campaign] | None) -> Iterator[Queries
     connection = connect(tables, campaigns)
     try:
         connection.execute(sql.load("selected_runs"))
-        yield Queries(connection, table_files(tables, "requests", campaigns))
+        yield Queries(connection, tables, campaigns)
     finally:
         connection.close()

@@ -153,8 +153,8 @@ def newest_campaigns(tables: Path, campaigns: Sequence[Campaign]) -> list[Campai
 
 def connect(tables: Path, campaigns: Sequence[Campaign]) -> duckdb.DuckDBPyConnection:
     """The published tables in memory, as in the browser; `campaigns` are those of `newest_campaigns`."""
-    connection = open_memory()
-    with open_memory() as source:  # one for all: opening one takes longer than reading a small table
+    connection = duckdb.connect()
+    with open_memory() as source:
         for name in PUBLISHED:
             add_view(source, tables, name, campaigns)
             rows = source.sql(sql.load("table_rows"), params={"name": name}).to_arrow_table()

@@ -286,7 +286,7 @@ def build_variants(
     """
     with database.open_memory() as connection:
         database.add_view(connection, tables, "history", None)
-        rows = Queries(connection).rows("page_history")
+        rows = Queries(connection, tables, None).rows("page_history")
     linked = {}
     for campaign in campaigns:
         key = text(campaign.app), text(campaign.host), text(campaign.timestamp)

@@ -10,7 +10,7 @@
 --             is the tool's value
 -- sent_ns:    when it was sent: since 1970, or since the start of the run if the tool records no time of day; null if
 --             it records neither
-CREATE OR REPLACE TEMP MACRO measured_requests(files, every_phase := false, with_excluded := false) AS TABLE
+CREATE MACRO measured_requests(files, every_phase := false, with_excluded := false) AS TABLE
 SELECT
     requests.* REPLACE (
         if(

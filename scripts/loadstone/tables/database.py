@@ -3,6 +3,7 @@
 import os
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import chdir, contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from loadstone.archive import Campaign
 from loadstone.errors import LoadstoneError
 from loadstone.readers import load_generators
 from loadstone.tables import COMPARED, PLAIN, SCOPED, exclusion, layout
-from loadstone.tables.schema import SCHEMAS, TABLES, VIEWS
+from loadstone.tables.schema import SCHEMAS, TABLES, VIEWS, sql_script
 
 # Errors of reading a damaged table; the others than DuckDB's own are for names in it that are not UTF-8.
 UNREADABLE = (duckdb.Error, UnicodeDecodeError, RuntimeError)
@@ -24,17 +25,13 @@ _OF_DUMPS = "traces-*~*.parquet"
 
 
 def connect(tables: Path, campaigns: Sequence[Campaign] | None = None) -> duckdb.DuckDBPyConnection:
-    """A connection in memory with a view per table, limited to `campaigns` unless that is None; times are UTC.
-
-    A table without rows still has its columns.
-    """
+    """A connection of `open_memory` with a view per table, limited to `campaigns` unless that is None."""
     connection = open_memory()
     for table in TABLES:
-        add_view(connection, tables, table, campaigns)
-    generators = pa.Table.from_pylist(list(load_generators.rows()), SCHEMAS["generators"])
-    connection.from_arrow(generators).create_view("generators")
+        if table != "generators":
+            add_view(connection, tables, table, campaigns)
     for view in VIEWS:
-        connection.execute(sql.load(view))
+        connection.execute(sql.load(view).replace("CREATE VIEW", "CREATE TEMP VIEW"))
     return connection
 
 
@@ -44,17 +41,17 @@ def add_view(
     """A view of one table, as in `connect`."""
     if files := table_files(tables, table, campaigns):
         try:
-            _create_view(connection, table, _query(table), files)
+            _create_view(connection, f"TEMP VIEW {table}", _query(table), files)
         except UNREADABLE as error:
             raise damaged(error, [Path(file) for file in files]) from None
     else:
-        connection.from_arrow(SCHEMAS[table].empty_table()).create_view(table)
+        connection.execute(f"DROP VIEW IF EXISTS temp.{table}")
 
 
-def _create_view(connection: duckdb.DuckDBPyConnection, table: str, query: str, files: Sequence[str]) -> None:
+def _create_view(connection: duckdb.DuckDBPyConnection, view: str, query: str, files: Sequence[str]) -> None:
     """Create a view with the names of its files as literals: no parameter can be bound to a view."""
     listed = ", ".join("'" + file.replace("'", "''") + "'" for file in files)
-    connection.execute(f"CREATE OR REPLACE VIEW {table} AS " + sql.load(query).replace("$files", f"[{listed}]"))
+    connection.execute(f"CREATE OR REPLACE {view} AS " + sql.load(query).replace("$files", f"[{listed}]"))
 
 
 def rows(connection: duckdb.DuckDBPyConnection, query: str, **values: Any) -> list[dict[str, Any]]:
@@ -89,10 +86,22 @@ def reading(files: Sequence[Path]) -> Iterator[None]:
 
 
 def open_memory() -> duckdb.DuckDBPyConnection:
-    """A database in memory without tables, which shows times in UTC and has the macros of ``measured_requests.sql``."""
+    """A connection with every table, all without rows but `generators`, and the macro of ``measured_requests.sql``.
+
+    Times are UTC. All connections share one database in memory, so views of one of them are temporary.
+    """
+    return _shared().cursor()
+
+
+@cache
+def _shared() -> duckdb.DuckDBPyConnection:
+    """Creating it takes longer than reading a campaign's tables."""
     connection = duckdb.connect()
-    connection.execute("SET TimeZone = 'UTC'")
+    connection.execute("SET GLOBAL TimeZone = 'UTC'")
     connection.execute(sql.load("measured_requests"))
+    connection.execute(sql_script())
+    rows = pa.Table.from_pylist(list(load_generators.rows()), SCHEMAS["generators"])
+    connection.from_arrow(rows).insert_into("generators")
     return connection
 
 
@@ -133,7 +142,7 @@ def build_database(tables: Path, database: Path, project_root: Path) -> None:
                     empty = shown / ".empty" / f"{table}.parquet"
                     layout.write_rows(shown, empty, [], table, keep_empty=True)
                     files, query = [layout.pattern(empty)], "view_plain"
-                _create_view(connection, table, query, files)
+                _create_view(connection, f"VIEW {table}", query, files)
             for view in VIEWS:
                 connection.execute(sql.load(view))
         temporary.replace(database)

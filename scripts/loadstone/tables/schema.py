@@ -50,8 +50,9 @@ def _schema(columns: Columns) -> pa.Schema:
 
 # In C, since every job starts with this.
 _DECLARED = yaml.load(Path(__file__).with_name("columns.yaml").read_bytes(), yaml.CSafeLoader)
-for _name, _fields in _DECLARED["structs"].items():  # a struct may have those before it as fields
-    _TYPES[_name] = pa.struct(list(_schema(_columns(_fields, {}))))
+STRUCTS = {name: _columns(fields, {}) for name, fields in _DECLARED["structs"].items()}
+for _name, _fields in STRUCTS.items():  # a struct may have those before it as fields
+    _TYPES[_name] = pa.struct(list(_schema(_fields)))
 _COMMON = _columns(_DECLARED["common"], {})
 _ALL = _DECLARED["tables"] | _DECLARED["views"] | _DECLARED["internal"]
 
@@ -67,3 +68,14 @@ TABLES = {table: SCHEMAS[table] for table in _DECLARED["tables"]}
 
 # Views over these, each made by the SQL file of its name.
 VIEWS = {table: SCHEMAS[table] for table in _DECLARED["views"]}
+
+
+def sql_script() -> str:
+    """DuckDB's statements that create every table, without rows."""
+
+    def listed(columns: Columns) -> str:
+        return ", ".join(f'"{name}" {type_}' for name, (type_, _) in columns.items())
+
+    types = [f"CREATE TYPE {name} AS STRUCT({listed(columns)})" for name, columns in STRUCTS.items()]
+    tables = [f"CREATE TABLE {table} ({listed(columns)})" for table, columns in COLUMNS.items() if table not in VIEWS]
+    return ";\n".join(types + tables)
