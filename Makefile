@@ -53,7 +53,7 @@ endif
 test-long: browser cluster storage generators schedulers ## Run the tests that take long: kills, faults, simulations, cluster sweeps, schedulers, fuzzing
 	@export LOADSTONE_FUZZ_S=$${LOADSTONE_FUZZ_S:-30}; $(PYTEST) -m "long or fuzz"
 
-soak: cluster ## Interrupt sweeps at random, and check that nothing is lost: make soak SEED=7 MINUTES=30
+soak: dev cluster ## Interrupt sweeps at random, and check that nothing is lost: make soak SEED=7 MINUTES=30
 	@LOADSTONE_SOAK_SEED=$(SEED) LOADSTONE_SOAK_MINUTES=$(or $(MINUTES),5) LOADSTONE_SOAK_EPISODE=$(or $(EPISODE),0) \
 		$(RUN) pytest -q -p no:cacheprovider tests/soak
 

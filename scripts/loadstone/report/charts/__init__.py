@@ -140,6 +140,7 @@ def _with_placeholders() -> dict[str, Any]:
             return dict(kept["specifications"])
     made = altair_specifications(_STYLES, _UNIT, _LOADS, _TITLES)
     with suppress(OSError):
+        file.parent.mkdir(exist_ok=True)  # none with PYTHONDONTWRITEBYTECODE
         durable.replace(file, json.dumps({"digest": digest, "specifications": made}).encode())
     return made
 
