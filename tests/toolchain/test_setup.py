@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from support.checkout import PROJECT
 
 POISON = 'echo "${0##*/} $*" >>"$POISON_LOG"; exit 1'
 
@@ -128,3 +129,10 @@ def test_help_names_every_target(root: Path) -> None:
     shown = subprocess.run(["make"], cwd=root, env=environment, check=True, capture_output=True, text=True).stdout
     for target in ("setup", "demo", "test", "bench", "lint", "format", "clean-tools"):
         assert f"make {target} " in shown
+
+
+@pytest.mark.parametrize("target", ["test", "test-long", "soak", "bench", "lint", "mutate", "house", "docs", "audit"])
+def test_what_runs_tests_and_checks_installs_their_packages_first(target):
+    done = subprocess.run(["make", "-n", target], cwd=PROJECT, capture_output=True, text=True, check=True)
+    lines = done.stdout.splitlines()
+    assert lines.index("sh envs/setup.sh dev") < len(lines) - 1
