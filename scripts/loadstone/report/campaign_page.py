@@ -117,8 +117,8 @@ def gather(
 
     `confidence` is that of all intervals; `entry` is this campaign's catalogue entry.
     """
-    cells = numbers.rounded_to_steps(queries.rows("page_cells", table="cells"))
-    all_cells = numbers.rounded_to_steps(queries.rows("page_cells", table="cells_all"))
+    cells = numbers.rounded_to_steps(queries.rows("page_cells", with_excluded=False))
+    all_cells = numbers.rounded_to_steps(queries.rows("page_cells", with_excluded=True))
     if not any(cell["n_excluded"] for cell in all_cells):
         all_cells = []
     overview = next(iter(queries.rows("page_campaigns")), {})
@@ -149,9 +149,9 @@ def gather(
         campaign=campaign,
         overview=overview,
         cells=cells,
-        errors=queries.rows("page_errors", table="cells"),
+        errors=queries.rows("page_errors", with_excluded=False),
         all_cells=all_cells,
-        all_errors=queries.rows("page_errors", table="cells_all") if all_cells else [],
+        all_errors=queries.rows("page_errors", with_excluded=True) if all_cells else [],
         resources=resources,
         run_findings=findings,
         described=described,

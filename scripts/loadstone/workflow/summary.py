@@ -36,7 +36,7 @@ def show(config: Mapping[str, Any], variants: Variants) -> None:
 
     with querying(Path(config["tables"]), [found]) as queries:
         effects, knees, claims = (queries.of_scope(table, None) for table in ("effects", "knees", "claims"))
-        cells = queries.rows("page_cells", table="cells")
+        cells = queries.rows("page_cells", with_excluded=False)
         models = [model for row in queries.rows("page_campaigns") for model in row["load_models"]]
     if not cells:
         return
