@@ -11,8 +11,9 @@ import pytest
 from loadstone.archive import Campaign, Cell
 from loadstone.report import figures
 from loadstone.report.site_layout import slug
+from loadstone.sql import load
 from loadstone.tables import layout
-from loadstone.tables.database import connect
+from loadstone.tables.database import connect, open_memory
 from report.conftest import SCRIPT, VARIANTS
 from report.printed import plain
 from report.synthetic import Made, write
@@ -180,3 +181,27 @@ def test_samples_are_shown_where_there_are_no_requests(tmp_path: Path) -> None:
     assert found
     loaded = json.loads(found[1])
     assert loaded["charts"]["time"]["n"] == 0 and loaded["charts"]["usage"]
+
+
+@pytest.mark.parametrize("first", [-0.1, 0.1])
+def test_samples_around_the_first_request_have_one_time(first: float) -> None:
+    with open_memory() as database:
+        database.execute(
+            "CREATE TEMP TABLE sampled AS "
+            "SELECT 100.0 AS rate, 'a' AS variant, 'a' AS variant_dir, run, 'process' AS scope, 'app' AS name, "
+            "TIMESTAMPTZ '2026-11-21 11:30:00+00' AS started_at, "
+            "started_at + to_microseconds((1e6 * if(run = 1, $first, -$first))::BIGINT + 1_000_000 * second) AS moment "
+            "FROM range(1, 3) AS runs(run), range(3) AS samples(second)",
+            {"first": first},
+        )
+        database.execute(
+            "CREATE TEMP VIEW runs AS SELECT DISTINCT 'demo' AS app, 'here' AS host, 'then' AS timestamp, rate, "
+            "variant, variant_dir, run, FALSE AS excluded, started_at FROM sampled"
+        )
+        database.execute(
+            "CREATE TEMP VIEW resources AS SELECT 'demo' AS app, 'here' AS host, 'then' AS timestamp, "
+            "* EXCLUDE (started_at, moment), moment AS asked_at, moment AS sampled_at, 1.0 AS cpu_millicores, 1.0 AS memory_mib "
+            "FROM sampled"
+        )
+        rows = database.execute(load("page_resources_over_time"), {"rates": [100.0], "bins": 60})
+        assert [str(row[4]) for row in rows.fetchall() if row[2] == "process"] == ["0.0", "1.0", "2.0"]

@@ -51,7 +51,7 @@ bins AS (
 parts AS (
     SELECT
         rate, variant, variant_dir, run, scope, name,
-        round(since_s / width_s) * width_s AS at_s,
+        round(since_s / width_s) * width_s + 0.0 AS at_s,  -- not -0.0, which is another number on a page
         avg(cpu ORDER BY since_s) AS cpu,
         avg(memory ORDER BY since_s) AS memory
     FROM rounds
