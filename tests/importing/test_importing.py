@@ -43,7 +43,10 @@ def test_a_file_arrives_unchanged_with_what_was_declared(imports, entry):
     digest = hashlib.sha256(found[f"{CELL}/3.vegeta.txt"]).hexdigest()
     assert record["imported"]["files"] == {"3.vegeta.txt": {"source": "old/a.txt", "sha256": digest}}
     assert run_records.read_run_record(imports.archive / CELL / "3.run.json").description == "before the move"
-    assert imports.log[-1] == "1 file imported, 0 were in the archive already: 1 run of 1 campaign"
+    assert imports.log[-2:] == [
+        "1 file imported, 0 were in the archive already: 1 run of 1 campaign",
+        "To build tables and pages of it: snakemake --cores all report",
+    ]
 
 
 def test_an_imported_campaign_is_closed_and_lacks_nothing(imports, entry):

@@ -75,7 +75,7 @@ def test_caveats_in_brief_say_how_many_runs_or_cells_they_concern(rows, text):
     claims = [about | dict(zip(names, row, strict=True)) for row in rows]
     everywhere = dict(zip(names, (2, 2, "cells", None, None), strict=True))
     claims.append(about | everywhere | {"claim": "few_runs", "weight": "note", "cells": CELLS * 2})
-    groups = conclusions._claims(claims, {"envoy": "Envoy"}.get)
+    groups = conclusions.claims_by_weight(claims, {"envoy": "Envoy"}.get)
     incident = ("3 incidents", "incidents")
     lettered = {claim: {"letter": letter} for claim, letter in (("unsettled", "a"), ("few_runs", "b"))}
     serious, limits, notes = conclusions.caveats_in_brief(groups, [incident], lettered)
@@ -103,7 +103,8 @@ def test_the_verdict_comes_first_and_what_weakens_it_before_how_to_reproduce_it(
     assert page.url.endswith("#relative-to-baseline")
     told = table(made, "effects", kind)
     tested = [row for row in told if row["p_adjusted"] is not None]
-    assert f"{len(tested)} of {len(told)} figures tested at 95 % confidence, corrected for multiple comparisons" in said
+    n_tested = f"{len(tested)} of {len(told)} verdicts tested"
+    assert f"{n_tested} at 95 % confidence, corrected for multiple comparisons" in said
     page.locator("section[aria-labelledby=verdict] a", has_text="How verdicts are computed").focus()
     assert page.evaluate("document.activeElement.getAttribute('href')") == "../methods.html#comparison"
 

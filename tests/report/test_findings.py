@@ -238,7 +238,8 @@ def test_matrix_has_every_variant_load_and_statistic():
         row("wasm", rate=300.0, caveats=["fixed_order"]),
     ]
     rows.append(row(statistic="error_fraction", value=0.0, baseline_value=0.0, verdict=None))
-    found = findings.matrix(rows, STYLES, MILLISECONDS, cells=[cell(), cell(rate=300.0, p50_low_ns=None)])
+    cells = [cell(), cell(rate=300.0, p50_low_ns=None)]
+    found = findings.matrix(rows, STYLES, MILLISECONDS, cells=cells, letters={"fixed_order": "a"})
     assert found["rates"] == ["100", "300"]
     assert (found["variants"], found["baselines"], found["shown"]) == (["envoy", "wasm"], ["Direct"], "p50")
     assert list(found["cells"]) == ["p50", "p99"]  # nothing failed
@@ -270,19 +271,16 @@ def test_failures_without_a_verdict_have_their_share_alone():
     assert found["why_inconclusive"]["error_fraction"] == ""
 
 
-def test_each_caveat_has_a_letter_in_the_order_of_the_page_and_marks_its_own_cells():
+def test_the_letter_of_a_caveat_marks_its_own_cells():
     rows = [
         row(caveats=["failures", "unsettled"]),
         row(rate=300.0, caveats=["unsettled"]),
         row("wasm", caveats=["generator_limited"]),
     ]
-    found = findings.matrix(rows, STYLES, MILLISECONDS, kinds=["spread", "generator_limited", "unsettled"])
-    assert {kind: each["letter"] for kind, each in found["caveats"].items()} == {
-        "generator_limited": "a",
-        "unsettled": "b",
-        "failures": "c",
-    }
-    assert [[cell and cell[3] for cell in cells] for cells in found["cells"]["p50"]] == [["b,c", "b"], ["a", None]]
+    letters = {"one_run": "a", "generator_limited": "b", "unsettled": "c", "failures": "d"}
+    found = findings.matrix(rows, STYLES, MILLISECONDS, letters=letters)
+    assert [(kind, each["letter"]) for kind, each in found["caveats"].items()] == [*letters.items()][1:]
+    assert [[cell and cell[3] for cell in cells] for cells in found["cells"]["p50"]] == [["c,d", "c"], ["b", None]]
 
 
 def test_without_values_a_cell_is_empty_and_without_intervals_the_matrix_says_so():

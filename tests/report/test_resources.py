@@ -200,8 +200,8 @@ def test_samples_around_the_first_request_have_one_time(first: float) -> None:
         )
         database.execute(
             "CREATE TEMP VIEW resources AS SELECT 'demo' AS app, 'here' AS host, 'then' AS timestamp, "
-            "* EXCLUDE (started_at, moment), moment AS asked_at, moment AS sampled_at, 1.0 AS cpu_millicores, 1.0 AS memory_mib "
-            "FROM sampled"
+            "* EXCLUDE (started_at, moment), moment AS asked_at, moment AS sampled_at, "
+            "1.0 AS cpu_millicores, 1.0 AS memory_mib FROM sampled"
         )
         rows = database.execute(load("page_resources_over_time"), {"rates": [100.0], "bins": 60})
         assert [str(row[4]) for row in rows.fetchall() if row[2] == "process"] == ["0.0", "1.0", "2.0"]

@@ -7,15 +7,17 @@ from pathlib import Path
 
 import duckdb
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 from jsonschema import Draft202012Validator
 from loadstone import archive
 from loadstone.archive import Campaign
 from loadstone.config.comparisons import Comparison
 from loadstone.report.start_page import newest_result
+from loadstone.tables import layout
 from report.concluded import HOSTILE, LABEL, VARIANTS, make, write_many, write_thousand
 from report.synthetic import Made, write
-from support.site import build_index, write_assets
+from support.site import build_campaign, build_index, write_assets
 
 ROOT = Path(__file__).resolve().parents[2]
 SCHEMA = json.loads((ROOT / "config/schemas/index.schema.json").read_text())
@@ -108,7 +110,44 @@ def test_a_dagger_says_why_an_interval_without_0_is_inconclusive(tmp_path):
     html = build_index([campaign], tmp_path / "tables", tmp_path / "reports", VARIANTS, {}).read_text()
     (row,) = re.findall(r"<tr>.*?</tr>", html.partition('class="forest"')[2].partition("</table>")[0], re.DOTALL)
     assert text_of(row).endswith("○ inconclusive †")
-    assert html.count("† significant on its own, but not among all comparisons") == 1
+    assert html.count("† significant on its own, but not after correction for multiple comparisons") == 1
+
+
+def with_caveats(root: Path, *, verdict: str) -> tuple[str, str]:
+    """The start page and the campaign's page; all differences have this verdict and two serious caveats."""
+    tables, reports = root / "tables", root / "reports"
+    campaign = Campaign(root / "archive", "demo", "here", "2026-11-20T00:00:00+00:00")
+    write(tables, campaign, Made(["plain", "mesh"], [100.0], runs=3, requests=20))
+    write_many(tables, campaign, ["plain", "mesh"], [100.0])
+    path = layout.scope_file(tables, "effects", campaign)
+    effects = [row | {"verdict": verdict, "reasons": []} for row in pq.read_table(path).to_pylist()]
+    layout.write_rows(tables, path, effects, "effects")
+    scope = {"app": campaign.app, "host": campaign.host, "timestamps": [campaign.timestamp], "weight": "serious"}
+    tool = {"load_model": "open", "generator": "vegeta"}
+    cells = [tool | {"rate": 100.0, "variant": name} for name in ("plain", "mesh")]
+    about = {"n": 4, "n_of": 6, "counted": "runs", "text": "Some.", "remedy": "Do.", "cells": cells}
+    claims = [scope | about | {"claim": claim} for claim in ("unsettled", "generator_limited")]
+    layout.write_rows(tables, layout.scope_file(tables, "claims", campaign), claims, "claims")
+    campaign.path.mkdir(parents=True)
+    write_assets(reports)
+    page = build_campaign(campaign, tables, reports, VARIANTS, {})
+    start = build_index([campaign], tables, reports, VARIANTS, {})
+    return start.read_text(), page.read_text()
+
+
+BADGE = "2 serious caveats: unsteady runs{} (4 of 6 runs), limited by the load generator{} (4 of 6 runs)"
+
+
+def test_a_caveat_has_the_same_letter_on_the_start_page_and_on_the_campaign_s(tmp_path):
+    pages = [text_of(html) for html in with_caveats(tmp_path, verdict="slower")]
+    assert all(BADGE.format(" a", " b") in page for page in pages)
+    assert "▲ slower a,b" in pages[0]
+
+
+def test_a_card_without_any_verdict_names_serious_caveats(tmp_path):
+    html, _ = with_caveats(tmp_path, verdict="inconclusive")
+    assert BADGE.format("", "") in text_of(html)
+    assert '<a class="badge serious" href="campaigns/demo_here_2026-11-20T000000p0000.html#caveats">' in html
 
 
 def test_an_open_campaign_is_in_progress_beside_the_newest_complete_one(tmp_path):

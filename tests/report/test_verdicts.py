@@ -110,10 +110,10 @@ def test_a_variant_has_one_sentence() -> None:
 def test_how_many_figures_were_tested_of_those_that_the_table_has() -> None:
     slower, open_ended = effect(100, "p50", "slower", n_compared=2), effect(100, "p99", "inconclusive", n_compared=2)
     by_chance = "tested at 95 % confidence, corrected for multiple comparisons"
-    assert correction([slower, open_ended]) == f"2 figures {by_chance}."
-    assert correction([slower, open_ended, one_run(500, "p50")]) == f"2 of 3 figures {by_chance}."
+    assert correction([slower, open_ended]) == f"2 verdicts {by_chance}."
+    assert correction([slower, open_ended, one_run(500, "p50")]) == f"2 of 3 verdicts {by_chance}."
     assert correction([open_ended, open_ended, open_ended]) == (
-        f"2 of 3 figures {by_chance}: no difference is significant."
+        f"2 of 3 verdicts {by_chance}: no difference is significant."
     )
 
 

@@ -50,6 +50,8 @@ def carry_out(plan: Plan, log: Log) -> None:
     campaigns, runs = len({cell.cell.campaign for cell in plan.cells}), len(plan.runs())
     what = f"{counted(runs, 'run')} of {counted(campaigns, 'campaign')}"
     log(f"{counted(copied, 'file')} imported, {there:,} were in the archive already: {what}")
+    if copied:
+        log("To build tables and pages of it: snakemake --cores all report")
 
 
 def _write_cell(planned: PlannedCell) -> None:

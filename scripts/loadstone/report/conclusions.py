@@ -7,6 +7,7 @@ comparison. Out: the variables of their templates, and what the page's script dr
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from string import ascii_lowercase
 from typing import Any
 
 from loadstone.analysis import reasons
@@ -120,10 +121,9 @@ def context(
     ]
     shares = [row for row in found.knee_shares if row["value_ns"] is not None]
     at_one_load = findings.at_one_load(effects, found.knees, labels, resolution_ns)
-    claims = _claims(found.claims, name)
-    kinds = claim_order(found.claims)
+    claims = claims_by_weight(found.claims, name)
     return {
-        "matrix": findings.matrix(effects, styles, unit, resolution_ns, cells=cells, kinds=kinds),
+        "matrix": findings.matrix(effects, styles, unit, resolution_ns, cells=cells, letters=letters(found.claims)),
         "headline": findings.headline(at_one_load),
         "plots": findings.plots(at_one_load, styles),
         "dumbbells": findings.dumbbells(effects, found.knees, labels),
@@ -133,6 +133,7 @@ def context(
         "verdicts": verdicts.verdicts(effects, labels),
         "knee_sentences": verdicts.knees([row for row in knees if row["beyond"]], labels),
         "verdict_correction": verdicts.correction(effects),
+        "n_tested": verdicts.n_tested(effects),
         "claims": claims,
         "n_claims": len(found.claims),
         "effects": [_effect(row, latency, name) for row in effects],
@@ -230,9 +231,11 @@ def with_caveats(effects: Iterable[Row], claims: Iterable[Row], other: str = "ba
     return found
 
 
-def claim_order(claims: Sequence[Row]) -> list[str]:
-    """The kinds of claims in the order of pages: the heaviest first."""
-    return [row["claim"] for weight in WEIGHTS for row in claims[:SHOWN] if row["weight"] == weight]
+def letters(claims: Iterable[Row]) -> dict[str, str]:
+    """The letter of each kind of claim that marks verdicts, most serious first: the same wherever a scope is shown."""
+    weights = list(WEIGHTS)
+    own = sorted(filter(_weakens_verdicts, claims), key=lambda row: weights.index(row["weight"]))
+    return dict(zip(dict.fromkeys(row["claim"] for row in own), ascii_lowercase, strict=False))
 
 
 def caveats_of_cell(cell: Row, claims: Iterable[Row], statistic: str) -> list[str]:
@@ -267,7 +270,7 @@ def _is_of_latencies(claim: Row) -> bool:
     return claim["claim"] in _OF_LATENCIES or (claim["claim"] == "campaigns_disagree" and claim["statistic"] != ERRORS)
 
 
-def _claims(rows: Sequence[Row], name: reasons.Naming) -> list[dict[str, Any]]:
+def claims_by_weight(rows: Sequence[Row], name: reasons.Naming) -> list[dict[str, Any]]:
     """By weight and kind, heaviest first: heading, texts and remedies; `weakens`: verdicts are marked with it."""
     found: list[dict[str, Any]] = []
     seen: set[str] = set()
@@ -319,7 +322,7 @@ def caveats_in_brief(
     """Caveats by weight, the heaviest first.
 
     Each is a text of one line, the anchor of its details, what it concerns, and its letter in the matrix, if any.
-    `claims` are those of `context`, `lettered` the caveats of its matrix. `others` are those in no table, with their
+    `claims` are of `claims_by_weight`, `lettered` the caveats of its matrix. `others` are those in no table, with their
     anchors.
     """
     found: dict[str, list[tuple[str, str, str, str]]] = {weight: [] for weight in WEIGHTS}

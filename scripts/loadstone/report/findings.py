@@ -8,7 +8,6 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from string import ascii_lowercase
 from typing import Any
 
 from loadstone import percentiles
@@ -365,12 +364,10 @@ def caveats(found: Iterable[Finding]) -> dict[str, str]:
     return {kind: heading for each in found for kind, heading in each.caveats.items()}
 
 
-def lettered_caveats(found: Iterable[Finding], kinds: Iterable[str] = ()) -> dict[str, dict[str, str]]:
-    """The same with a letter each, which marks the differences that the caveat concerns; `kinds` is their order."""
+def lettered_caveats(found: Iterable[Finding], letters: Mapping[str, str]) -> dict[str, dict[str, str]]:
+    """The same with the letter that marks the differences (`conclusions.letters`), in the order of letters."""
     headings = caveats(found)
-    order = [kind for kind in dict.fromkeys([*kinds, *headings]) if kind in headings]
-    letters = zip(order, ascii_lowercase, strict=False)
-    return {kind: {"letter": letter, "heading": headings[kind]} for kind, letter in letters}
+    return {kind: {"letter": letters[kind], "heading": headings[kind]} for kind in letters if kind in headings}
 
 
 def mark(found: Finding, lettered: Mapping[str, Mapping[str, str]]) -> str:
@@ -405,12 +402,12 @@ def matrix(
     resolution_ns: float | None = None,
     *,
     cells: Iterable[Row] = (),
-    kinds: Iterable[str] = (),
+    letters: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
     """Verdicts by variant (rows) and load (columns): of the leading statistic, and of all others for the page's script.
 
-    ``caveats`` has by kind the letter that marks the cells that the caveat concerns, and its heading; `kinds` is their
-    order.
+    ``caveats`` has by kind the letter that marks the cells that the caveat concerns (of `conclusions.letters`), and its
+    heading.
 
     ``cells`` has by statistic a list per variant with a cell per load: verdict, size, interval, marks, value; failures
     without a verdict have only their share, as size;
@@ -429,7 +426,7 @@ def matrix(
     baselines = dict.fromkeys(each.row["baseline"] for each in found.values())
     own = {(row["variant"], row["rate"]): row for row in cells}
     at = {(each.row["baseline"], statistic, rate): each for (_, statistic, rate), each in found.items()}
-    lettered = lettered_caveats(found.values(), kinds)
+    lettered = lettered_caveats(found.values(), letters or {})
 
     def value(variant: str, statistic: str, rate: float) -> str:
         each = found.get((variant, statistic, rate))

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from loadstone import __version__
+from loadstone.analysis.caveats import SERIOUS
 from loadstone.archive import Campaign
 from loadstone.archive.progress import duration_text
 from loadstone.config.comparisons import Comparison
@@ -128,15 +129,19 @@ def _found(rows: Mapping[str, Sequence[Row]], styles: Sequence[Style], resolutio
     labels = {style.name: style.label for style in styles}
     found = findings.at_one_load(effects, rows.get("knees", ()), labels, resolution_ns)
     headline, shown = findings.headline(found), found[:SHOWN]
-    marked = [*shown, headline] if headline else shown
-    lettered = findings.lettered_caveats(marked, conclusions.claim_order(rows.get("claims", ())))
+    marked, claims = [*shown, headline] if headline else shown, rows.get("claims", ())
+    lettered = findings.lettered_caveats(marked, conclusions.letters(claims))
+    by_weight = conclusions.claims_by_weight(claims, lambda variant: labels.get(variant, variant))
+    serious = dict(conclusions.caveats_in_brief(by_weight, (), lettered)).get(SERIOUS, [])
+    in_badge = {row[0] for row in serious}
     return {
         "headline": headline,
         "headline_mark": findings.mark(headline, lettered) if headline and headline.has_caveats else "",
         "findings": found,
         "plots": findings.plots(found, styles),
         "marks": [findings.mark(each, lettered) for each in shown],
-        "caveats": lettered,
+        "serious": serious,
+        "caveats": [each for each in lettered.values() if each["heading"] not in in_badge],
     }
 
 

@@ -75,12 +75,17 @@ def verdicts(rows: Iterable[Row], labels: Mapping[str, str]) -> list[Verdict]:
     return [Verdict(*_summary(group), tuple(_marks(group))) for group in groups]
 
 
+def n_tested(rows: Iterable[Row]) -> int:
+    """The number of differences of a scope that were tested, for which verdicts are corrected."""
+    return max((row["n_compared"] or 0 for row in rows), default=0)
+
+
 def correction(rows: Sequence[Row]) -> str:
-    """How many figures of a scope were tested, and how; nothing where none was."""
-    tested = max((row["n_compared"] or 0 for row in rows), default=0)
+    """How many verdicts of a scope were tested, and how; nothing where none was."""
+    tested = n_tested(rows)
     if not tested:
         return ""
-    of = f"{tested:,} of {len(rows):,} figures" if tested < len(rows) else counted(tested, "figure")
+    of = f"{tested:,} of {len(rows):,} verdicts" if tested < len(rows) else counted(tested, "verdict")
     text = f"{of} tested at {share(rows[0]['confidence'])} confidence"
     text += ", corrected for multiple comparisons" if tested > 1 else ""
     differs = any(row["verdict"] in (SLOWER, FASTER, MORE, FEWER) for row in rows)

@@ -1,4 +1,3 @@
--- All rows of the table $name, in a fixed order.
+-- All rows of the table $name, in the order of its files.
 SELECT *
 FROM query_table($name)
-ORDER BY ALL

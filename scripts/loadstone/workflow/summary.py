@@ -46,7 +46,7 @@ def show(config: Mapping[str, Any], variants: Variants) -> None:
     console.print()
     effects = conclusions.with_caveats(effects, claims)
     by_cell = findings.findings(effects, labels)
-    lettered = findings.lettered_caveats(by_cell.values(), conclusions.claim_order(claims))
+    lettered = findings.lettered_caveats(by_cell.values(), conclusions.letters(claims))
     headline = findings.headline(findings.at_one_load(effects, knees, labels))
     if headline:
         mark = findings.mark(headline, lettered) if headline.has_caveats else ""
@@ -58,7 +58,8 @@ def show(config: Mapping[str, Any], variants: Variants) -> None:
     console.print(table)
     used = findings.caveats([*shown.values(), *filter(None, [headline])])
     key = [f"{caveat['letter']} {caveat['heading']}" for kind, caveat in lettered.items() if kind in used]
-    key += ["† significant on its own, but not among all comparisons"] if "†" in marks.values() else []
+    if "†" in marks.values():
+        key.append("† significant on its own, but not after correction for multiple comparisons")
     if key:
         console.print(Text("; ".join(key)))
     console.print(Text(f"report: {Path(config['reports'], 'index.html')}"))
