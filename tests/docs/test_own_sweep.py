@@ -19,7 +19,7 @@ def test_the_example_runs(example: str, pristine: Path, tmp_path: Path) -> None:
     ours = re.search(r"port_value: (\d+)", (checkout.path / "config/demo/envoy.yaml").read_text())[1]
     upstream = re.findall(r"port_value: (\d+)", (checkout.path / "config/demo/envoy.yaml").read_text())[-1]
     text = example.replace("18081", ours).replace("18080", upstream)
-    text = text.replace("rates: [20]", "rates: [2]").replace("5s", "1s")
+    text = text.replace("rates: [100], runs: 5, duration: 10s", "rates: [2], runs: 3, duration: 1s")
     (checkout.path / "config/config.yaml").write_text(text)
     checkout.run("--cores", "1", "open")
     checkout.run("--cores", "all", "attacks")
