@@ -85,7 +85,7 @@ def test_points_of_a_short_run() -> None:
     assert "bins" not in found
     points = found["points"]
     assert (points["seq"], points["failed"]) == (50, list(range(50, 500, 7)))
-    assert points["latency"] == pytest.approx(values[50:], rel=1e-5)
+    assert points["latency_ns"] == values[50:].tolist()
     assert found["cdf"] == pytest.approx(np.quantile(values[50:], rate_data.SHARES), rel=1e-5)
     numbers = np.arange(500) * 2
     assert rate_data.of_run(requests(values, numbers), None, NS)["points"]["seq"] == numbers.tolist()

@@ -137,6 +137,7 @@ class ChartedPage:
         return {
             "folder": folder,
             "unit": self.unit.symbol,
+            "unit_ns": self.unit.length_ns,
             "step": self.step,
             "load_unit": self.load_unit,
             "variants": chart_rows.variants(self.styles),

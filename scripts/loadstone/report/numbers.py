@@ -45,9 +45,10 @@ def rounded(value: float | None, digits: int) -> float | None:
     if 10 ** (digits - 1) <= abs(value) < math.inf:
         digits = len(str(int(abs(value)))) + 1
     text = f"{value:.{digits}g}"
-    if text.partition("e")[0].endswith("5") and significant(float(text)) != significant(value):
-        text = str(Context(prec=digits, rounding=ROUND_05UP).create_decimal_from_float(value))
-    return float(text)
+    found = float(text)
+    if (text[-1] == "5" or "e" in text) and text.partition("e")[0][-1] == "5" and _shown(found) != _shown(value):
+        return float(Context(prec=digits, rounding=ROUND_05UP).create_decimal_from_float(value))
+    return found
 
 
 SECONDS = Unit("s", "seconds", 1_000_000_000)
@@ -73,9 +74,14 @@ def significant(value: float | None, digits: int = 3) -> str:
         return "–"
     if value == 0:
         return "0"
-    value = float(f"{value:.{digits}g}") if abs(value) < 10**digits else round(value)
+    value = _shown(value, digits)
     decimals = max(0, digits - 1 - math.floor(math.log10(abs(value))))
     return f"{value:,.{decimals}f}".replace("-", "−")
+
+
+def _shown(value: float, digits: int = 3) -> float:
+    """The number that `significant` shows."""
+    return float(f"{value:.{digits}g}") if abs(value) < 10**digits else round(value)
 
 
 def share(fraction: float | None) -> str:

@@ -210,16 +210,16 @@ class _Measured:
 
 
 def of_run(requests: RunRequests, resolution_ns: int | None, unit: Unit) -> dict[str, Any]:
-    """The distribution (``cdf``), ``histogram``, and ``points`` or ``bins`` of measured requests; latencies in `unit`.
+    """The distribution (``cdf``), ``histogram``, and ``points`` or ``bins`` of measured requests.
 
-    Nothing without a measured request.
+    Latencies are in `unit`, but those of points in nanoseconds. Nothing without a measured request.
     """
     chosen = requests.measured
     if not chosen.any():
         return {}
     measured = _Measured(requests.seq[chosen], requests.latency_ns[chosen], requests.failed[chosen])
     latencies = Latencies.pooled([(measured.latency_ns, requests.timed_out[chosen])])
-    sequence = {"bins": _bins(measured, unit)} if latencies.size > POINTS else {"points": _points(measured, unit)}
+    sequence = {"bins": _bins(measured, unit)} if latencies.size > POINTS else {"points": _points(measured)}
     return {
         "cdf": [unit.of(latency) for latency in latencies.quantiles(SHARES)],
         "histogram": _histogram(latencies, resolution_ns, unit),
@@ -227,13 +227,16 @@ def of_run(requests: RunRequests, resolution_ns: int | None, unit: Unit) -> dict
     }
 
 
-def _points(measured: _Measured, unit: Unit) -> dict[str, Any]:
-    """Every request in order; of numbers that follow each other, as they nearly always do, only the first."""
+def _points(measured: _Measured) -> dict[str, Any]:
+    """Every request in order; of numbers that follow each other, as they nearly always do, only the first.
+
+    Latencies are whole nanoseconds: there are so many that rounding them would take longer than all else on the page.
+    """
     numbers = measured.seq.tolist()
     consecutive = numbers == list(range(numbers[0], numbers[0] + len(numbers)))
     return {
         "seq": numbers[0] if consecutive else numbers,
-        "latency": [unit.of(latency) for latency in measured.latency_ns.tolist()],
+        "latency_ns": measured.latency_ns.tolist(),
         "failed": measured.seq[measured.failed].tolist(),
     }
 

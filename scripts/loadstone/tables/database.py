@@ -27,25 +27,31 @@ _OF_DUMPS = "traces-*~*.parquet"
 def connect(tables: Path, campaigns: Sequence[Campaign] | None = None) -> duckdb.DuckDBPyConnection:
     """A connection of `open_memory` with a view per table, limited to `campaigns` unless that is None."""
     connection = open_memory()
-    for table in TABLES:
-        if table != "generators":
-            add_view(connection, tables, table, campaigns)
-    for view in VIEWS:
-        connection.execute(sql.load(view).replace("CREATE VIEW", "CREATE TEMP VIEW"))
+    viewed = {table for table in TABLES if table != "generators" and _viewed(connection, tables, table, campaigns)}
+    if "resources" in viewed:
+        connection.execute(sql.load("resource_usage").replace("CREATE VIEW", "CREATE TEMP VIEW"))
     return connection
 
 
 def add_view(
     connection: duckdb.DuckDBPyConnection, tables: Path, table: str, campaigns: Sequence[Campaign] | None
 ) -> None:
-    """A view of one table, as in `connect`."""
-    if files := table_files(tables, table, campaigns):
-        try:
-            _create_view(connection, f"TEMP VIEW {table}", _query(table), files)
-        except UNREADABLE as error:
-            raise damaged(error, [Path(file) for file in files]) from None
-    else:
+    """A view of one table, as in `connect`, instead of the one that the connection may have."""
+    if not _viewed(connection, tables, table, campaigns):
         connection.execute(f"DROP VIEW IF EXISTS temp.{table}")
+
+
+def _viewed(
+    connection: duckdb.DuckDBPyConnection, tables: Path, table: str, campaigns: Sequence[Campaign] | None
+) -> bool:
+    """Create a view of one table; False without files, when there is nothing to view."""
+    if not (files := table_files(tables, table, campaigns)):
+        return False
+    try:
+        _create_view(connection, f"TEMP VIEW {table}", _query(table), files)
+    except UNREADABLE as error:
+        raise damaged(error, [Path(file) for file in files]) from None
+    return True
 
 
 def _create_view(connection: duckdb.DuckDBPyConnection, view: str, query: str, files: Sequence[str]) -> None:
@@ -100,6 +106,8 @@ def _shared() -> duckdb.DuckDBPyConnection:
     connection.execute("SET GLOBAL TimeZone = 'UTC'")
     connection.execute(sql.load("measured_requests"))
     connection.execute(sql_script())
+    for view in VIEWS:
+        connection.execute(sql.load(view))
     rows = pa.Table.from_pylist(list(load_generators.rows()), SCHEMAS["generators"])
     connection.from_arrow(rows).insert_into("generators")
     return connection

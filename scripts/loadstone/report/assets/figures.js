@@ -167,9 +167,9 @@ window.loadstone.figures = function figures(page, reader) {
         { number: (first + last) / 2, first, last, failed, min, p50, p99, p99_text: p99 === null ? "not estimable" : latencyText(p99), max }));
     }
     const numbers = run.points.seq, failed = new Set(run.points.failed);
-    return run.points.latency.map((value, index) => {
+    return run.points.latency_ns.map((value, index) => {
       const number = typeof numbers === "number" ? numbers + index : numbers[index];
-      return { number, latency: value, failed: failed.has(number), outcome: failed.has(number) ? "failed" : "successful" };
+      return { number, latency: value / page.unit_ns, failed: failed.has(number), outcome: failed.has(number) ? "failed" : "successful" };
     });
   }
 

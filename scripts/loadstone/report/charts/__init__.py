@@ -105,7 +105,7 @@ def _filled(
 
     def filled(node: Any) -> Any:
         if isinstance(node, str):
-            return node.translate(texts)
+            return node if node.isascii() else node.translate(texts)
         if isinstance(node, list):
             return next((given for place, given in lists if node == place), [filled(each) for each in node])
         if not isinstance(node, dict):
