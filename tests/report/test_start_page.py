@@ -13,6 +13,7 @@ from jsonschema import Draft202012Validator
 from loadstone import archive
 from loadstone.archive import Campaign
 from loadstone.config.comparisons import Comparison
+from loadstone.config.variants import Variants
 from loadstone.report.start_page import newest_result
 from loadstone.tables import layout
 from report.concluded import HOSTILE, LABEL, VARIANTS, make, write_many, write_thousand
@@ -113,8 +114,8 @@ def test_a_dagger_says_why_an_interval_without_0_is_inconclusive(tmp_path):
     assert html.count("† significant on its own, but not after correction for multiple comparisons") == 1
 
 
-def with_caveats(root: Path, *, verdict: str) -> tuple[str, str]:
-    """The start page and the campaign's page; all differences have this verdict and two serious caveats."""
+def with_caveats(root: Path, *kinds: str, verdict: str) -> tuple[str, str]:
+    """The start page and the campaign's page; all differences have this verdict and these serious caveats."""
     tables, reports = root / "tables", root / "reports"
     campaign = Campaign(root / "archive", "demo", "here", "2026-11-20T00:00:00+00:00")
     write(tables, campaign, Made(["plain", "mesh"], [100.0], runs=3, requests=20))
@@ -126,7 +127,7 @@ def with_caveats(root: Path, *, verdict: str) -> tuple[str, str]:
     tool = {"load_model": "open", "generator": "vegeta"}
     cells = [tool | {"rate": 100.0, "variant": name} for name in ("plain", "mesh")]
     about = {"n": 4, "n_of": 6, "counted": "runs", "text": "Some.", "remedy": "Do.", "cells": cells}
-    claims = [scope | about | {"claim": claim} for claim in ("unsettled", "generator_limited")]
+    claims = [scope | about | {"claim": claim} for claim in kinds or ("unsettled", "generator_limited")]
     layout.write_rows(tables, layout.scope_file(tables, "claims", campaign), claims, "claims")
     campaign.path.mkdir(parents=True)
     write_assets(reports)
@@ -142,6 +143,28 @@ def test_a_caveat_has_the_same_letter_on_the_start_page_and_on_the_campaign_s(tm
     pages = [text_of(html) for html in with_caveats(tmp_path, verdict="slower")]
     assert all(BADGE.format(" a", " b") in page for page in pages)
     assert "▲ slower a,b" in pages[0]
+
+
+def test_a_card_explains_every_letter(tmp_path):
+    html, _ = with_caveats(tmp_path, "one_run", "below_a_step", "timeouts", verdict="slower")
+    card = text_of(html.partition('<li class="card"')[2].partition("</li>")[0])
+    assert "▲ slower a" in card and "requests that timed out a (4 of 6 runs)" in card.lower(), card
+
+
+def test_the_card_of_a_comparison_has_labels_also_of_variants_without_a_difference(tmp_path):
+    campaign = Campaign(tmp_path / "archive", "demo", "here", "2026-11-20T00:00:00+00:00")
+    write(tmp_path / "tables", campaign, Made(["plain", "mesh"], [100.0], runs=3, requests=20))
+    claim = {"comparison": "layers", "app": "demo", "host": "here", "timestamps": [campaign.timestamp]}
+    claim |= {"claim": "unsettled", "weight": "serious", "rate": 100.0, "variant": "mesh", "n": 2, "n_of": 3}
+    claim |= {"counted": "runs", "text": "Some.", "remedy": "Do."}
+    claim["cells"] = [{"rate": 100.0, "variant": "mesh", "load_model": "open", "generator": "vegeta"}]
+    layout.write_rows(tmp_path / "tables", layout.scope_file(tmp_path / "tables", "claims", "layers"), [claim], "claims")
+    campaign.path.mkdir(parents=True)
+    write_assets(tmp_path / "reports")
+    variants = Variants({"demo": {"mesh": {"label": "Service mesh"}}})
+    compared = [Comparison("layers", "Layers", "demo", ("here",), (campaign.timestamp,))]
+    html = build_index([campaign], tmp_path / "tables", tmp_path / "reports", variants, {}, comparisons=compared)
+    assert "unsteady runs (2 of 3 runs, Service mesh at 100 requests/s)" in text_of(html.read_text())
 
 
 def test_a_card_without_any_verdict_names_serious_caveats(tmp_path):

@@ -157,6 +157,7 @@ def comparison_entries(
     for comparison in comparisons:
         rows = tables.get(comparison.id, {})
         names = {row[side] for row in rows.get("effects", ()) for side in ("variant", "baseline")}
+        names |= {row["variant"] for row in rows.get("claims", ()) if row["variant"]}
         named = list(product([comparison.app], comparison.hosts, comparison.timestamps))
         own = [held[key] for key in named if key in held]
         found.append(
