@@ -225,7 +225,7 @@ def test_a_run_s_figures_and_pictures_agree_with_numpy(made_site):
         # 300 requests leave 3 beyond the 99th percentile.
         assert set(run["figures"]) == {"mean", "min", "p50", "p90", "p95", "max"}
         assert run["success"] == pytest.approx((tested.code == 200).mean())
-        assert run["points"]["latency"] == pytest.approx(latency_ms, rel=1e-5)
+        assert np.array(run["points"]["latency_ns"]) / 1e6 == pytest.approx(latency_ms, rel=1e-5)
         assert run["points"]["failed"] == tested.seq[tested.code != 200].tolist()
         assert run["cdf"] == pytest.approx(np.quantile(latency_ms, content["shares"]), rel=1e-5)
         low, p99, high = run["histogram"]["edges"]
