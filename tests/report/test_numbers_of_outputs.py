@@ -244,7 +244,7 @@ def exactly(shown: object, value: float) -> bool:
 
 
 def as_page_data(digits: int) -> Callable[[object, float], bool]:
-    """A number of a page's data (`numbers.rounded`): cut where rounding it would change what is shown of it."""
+    """A number of a page's data (`numbers.rounded`): where rounding would change what is shown of it, its neighbour."""
     fits = to_digits(digits)
 
     def as_held(shown: object, value: float) -> bool:
@@ -252,7 +252,8 @@ def as_page_data(digits: int) -> Callable[[object, float], bool]:
         if f"{rounded:.3g}" == f"{value:.3g}":
             return fits(shown, value)
         step = 10.0 ** (math.floor(math.log10(abs(value))) - digits + 1)
-        return 0 <= abs(value) - abs(float(str(shown))) < step
+        held = float(str(shown))
+        return abs(value - held) < step and f"{held:.3g}" == f"{value:.3g}"
 
     return as_held
 

@@ -152,18 +152,18 @@ def test_a_card_explains_every_letter(tmp_path):
 
 
 def test_the_card_of_a_comparison_has_labels_also_of_variants_without_a_difference(tmp_path):
-    campaign = Campaign(tmp_path / "archive", "demo", "here", "2026-11-20T00:00:00+00:00")
-    write(tmp_path / "tables", campaign, Made(["plain", "mesh"], [100.0], runs=3, requests=20))
+    campaign, tables = Campaign(tmp_path / "archive", "demo", "here", "2026-11-20T00:00:00+00:00"), tmp_path / "tables"
+    write(tables, campaign, Made(["plain", "mesh"], [100.0], runs=3, requests=20))
     claim = {"comparison": "layers", "app": "demo", "host": "here", "timestamps": [campaign.timestamp]}
     claim |= {"claim": "unsettled", "weight": "serious", "rate": 100.0, "variant": "mesh", "n": 2, "n_of": 3}
     claim |= {"counted": "runs", "text": "Some.", "remedy": "Do."}
     claim["cells"] = [{"rate": 100.0, "variant": "mesh", "load_model": "open", "generator": "vegeta"}]
-    layout.write_rows(tmp_path / "tables", layout.scope_file(tmp_path / "tables", "claims", "layers"), [claim], "claims")
+    layout.write_rows(tables, layout.scope_file(tables, "claims", "layers"), [claim], "claims")
     campaign.path.mkdir(parents=True)
     write_assets(tmp_path / "reports")
     variants = Variants({"demo": {"mesh": {"label": "Service mesh"}}})
     compared = [Comparison("layers", "Layers", "demo", ("here",), (campaign.timestamp,))]
-    html = build_index([campaign], tmp_path / "tables", tmp_path / "reports", variants, {}, comparisons=compared)
+    html = build_index([campaign], tables, tmp_path / "reports", variants, {}, comparisons=compared)
     assert "unsteady runs (2 of 3 runs, Service mesh at 100 requests/s)" in text_of(html.read_text())
 
 

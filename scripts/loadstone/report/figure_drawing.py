@@ -171,18 +171,24 @@ def pdf(svg: str) -> bytes:
 def png(svg: str, made_by: str) -> bytes:
     """An opaque SVG in CSS pixels as PNG with a text `made_by`, always the same bytes.
 
-    What vl-convert writes is three times larger: it is compressed in haste and has an opacity for each pixel. PNG's
-    filters are per channel, so the opacities can be left out of filtered rows.
+    What vl-convert writes is three times larger: it is compressed in haste and has an opacity for each pixel.
     """
     register_font()
     content: bytes = vl_convert.svg_to_png(svg)
     width, height = struct.unpack(">II", content[16:24])
     rows = np.frombuffer(zlib.decompress(b"".join(_chunks(content, b"IDAT"))), np.uint8).reshape(height, -1)
-    opaque = np.delete(rows, np.s_[4::4], axis=1)  # a row is its filter's number, then red, green, blue and opacity
+    if (rows[:, 0] != 1).any():  # each row holds differences from the pixel before
+        raise LoadstoneError(
+            "this version of vl-convert writes PNG files in an unsupported format: install the version pinned in "
+            "envs/report.yaml"
+        )
+    steps = np.delete(rows, np.s_[::4], axis=1)  # without the filter's number and the opacities
+    raw = np.zeros((height, 1 + 3 * width), np.uint8)
+    raw[:, 1:] = np.cumsum(steps.reshape(height, width, 3), axis=1, dtype=np.uint8).reshape(height, -1)
     chunks = {
         b"IHDR": struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0),
         b"tEXt": b"Software\0" + made_by.encode("latin-1"),
-        b"IDAT": _deflated(opaque.tobytes()),
+        b"IDAT": _deflated(raw.tobytes()),
         b"IEND": b"",
     }
     return _PNG + b"".join(
