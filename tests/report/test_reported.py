@@ -83,7 +83,7 @@ def test_a_campaign_of_reports_alone_has_a_page_without_an_empty_chart(project, 
             )
     reports = make(tmp_path)
     html = plain(only(reports))
-    assert "4 runs with only the load generator&#39;s report. Figures are as reported, run by run." in html
+    assert "4 runs with only the load generator&#39;s report; 0 excluded. Figures are as reported, run by run." in html
     for absent in (
         "Latency over time",
         "A single run",

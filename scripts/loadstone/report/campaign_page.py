@@ -278,7 +278,8 @@ def runs_used(page: CampaignPage) -> str:
     if reported:
         excluded += f"; {reported:,} with only the load generator's report, listed separately"
     if page.runs and reported == len(page.runs):
-        return f"{counted(reported, 'run')} with only the load generator's report. Figures are as reported, run by run."
+        only = f"{counted(reported, 'run')} with only the load generator's report; 0 excluded"
+        return f"{only}. Figures are as reported, run by run."
     planned = page.overview.get("planned")
     if planned is None:
         return f"{counted(valid + reported, 'run')}; {excluded}. The number of planned runs was not recorded."
