@@ -297,6 +297,9 @@ def test_matrix_has_failures_where_requests_failed():
     found = findings.matrix([row(statistic="error_fraction", verdict="more", **shares)], STYLES, MILLISECONDS)
     assert found["cells"]["error_fraction"] == [[["more", "+1.00 pp", "[+0.500, +1.50]", "", "2 %"]]]
     assert found["baseline_cells"]["error_fraction"] == [[["1 %", ""]]]
+    assert found["failures_have_intervals"]
+    one_run = row(statistic="error_fraction", **shares | {"shift_low": None, "shift_high": None})
+    assert not findings.matrix([one_run, row()], STYLES, MILLISECONDS)["failures_have_intervals"]
 
 
 def test_small_plots_share_an_axis():

@@ -193,6 +193,27 @@ def test_the_matrix_follows_the_chosen_statistic(watched, page):
     assert re.fullmatch("Table: The (p99|99th percentile) relative to Direct", label)
 
 
+def test_only_marks_of_the_shown_statistic_are_explained(watched, page):
+    html, data = page.read_text(), data_of(page)
+    unmarked = data["matrix"] | {
+        "p99": [[cell and [*cell[:3], "", cell[4]] for cell in row] for row in data["matrix"]["p99"]]
+    }
+    other = page.with_name("unmarked.html")
+    found = re.search(r'id="page-data">(.*?)</script>', html, re.DOTALL)[1]
+    other.write_text(html.replace(found, json.dumps(data | {"matrix": unmarked}).replace("<", "\\u003c")))
+    watched.open(other.as_uri())
+
+    def visible(selector: str) -> list[str]:
+        return watched.page.locator(selector).locator("visible=true").all_inner_texts()
+
+    explained = []
+    for statistic in watched.page.locator("form.controls").first.locator("input[name=stat]").all():
+        watched.do(lambda statistic=statistic: statistic.check(force=True))
+        explained.append({text[0] for text in visible("#verdict-key [data-mark]")})
+        assert explained[-1] == {mark for text in visible("#verdict-matrix sup") for mark in text.split(",")}
+    assert set() in explained and max(map(len, explained)) > 1
+
+
 def test_titles_of_charts_state_the_finding_about_the_chosen_statistic(watched, page):
     watched.open(page.as_uri())
 

@@ -140,7 +140,13 @@ BADGE = "2 serious caveats: unsteady runs{} (4 of 6 runs), limited by the load g
 
 
 def test_a_caveat_has_the_same_letter_on_the_start_page_and_on_the_campaign_s(tmp_path):
-    pages = [text_of(html) for html in with_caveats(tmp_path, verdict="slower")]
+    start, page = with_caveats(tmp_path, verdict="slower")
+    pages = [text_of(html) for html in (start, page)]
+    headlines = [
+        re.search(f"{before}(.*?)</", html, re.DOTALL)[1]
+        for before, html in (('class="found">', start), ('id="verdict">', page))
+    ]
+    assert headlines[0] == headlines[1] and headlines[0].endswith(".<sup>a,b")
     assert all(BADGE.format(" a", " b") in page for page in pages)
     assert "▲ slower a,b" in pages[0]
 

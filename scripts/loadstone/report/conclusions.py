@@ -121,10 +121,13 @@ def context(
     ]
     shares = [row for row in found.knee_shares if row["value_ns"] is not None]
     at_one_load = findings.at_one_load(effects, found.knees, labels, resolution_ns)
+    headline = findings.headline(at_one_load)
+    of_claims = letters(found.claims)
     claims = claims_by_weight(found.claims, name)
     return {
-        "matrix": findings.matrix(effects, styles, unit, resolution_ns, cells=cells, letters=letters(found.claims)),
-        "headline": findings.headline(at_one_load),
+        "matrix": findings.matrix(effects, styles, unit, resolution_ns, cells=cells, letters=of_claims),
+        "headline": headline,
+        "headline_mark": findings.letters_of_caveats(headline, of_claims),
         "plots": findings.plots(at_one_load, styles),
         "dumbbells": findings.dumbbells(effects, found.knees, labels),
         "symbols": findings.SYMBOLS,

@@ -370,10 +370,14 @@ def lettered_caveats(found: Iterable[Finding], letters: Mapping[str, str]) -> di
     return {kind: {"letter": letters[kind], "heading": headings[kind]} for kind in letters if kind in headings}
 
 
-def mark(found: Finding, lettered: Mapping[str, Mapping[str, str]]) -> str:
+def letters_of_caveats(found: Finding | None, letters: Mapping[str, str]) -> str:
+    """``a,c``: the letters (`conclusions.letters`) of its caveats; empty for None."""
+    return ",".join(sorted(letters[kind] for kind in found.caveats)) if found else ""
+
+
+def mark(found: Finding, letters: Mapping[str, str]) -> str:
     """The letters of its caveats, or a † if it is only significant by itself."""
-    letters = sorted(lettered[kind]["letter"] for kind in found.caveats)
-    return ",".join(letters) or ("†" if found.is_one_of_many else "")
+    return letters_of_caveats(found, letters) or ("†" if found.is_one_of_many else "")
 
 
 def dumbbells(rows: Sequence[Row], knees: Iterable[Row], labels: Mapping[str, str]) -> list[Finding]:
@@ -426,7 +430,7 @@ def matrix(
     baselines = dict.fromkeys(each.row["baseline"] for each in found.values())
     own = {(row["variant"], row["rate"]): row for row in cells}
     at = {(each.row["baseline"], statistic, rate): each for (_, statistic, rate), each in found.items()}
-    lettered = lettered_caveats(found.values(), letters or {})
+    letters = letters or {}
 
     def value(variant: str, statistic: str, rate: float) -> str:
         each = found.get((variant, statistic, rate))
@@ -440,7 +444,7 @@ def matrix(
         if each and each.is_of_failures and each.row["verdict"] is None:
             return ["", text, "", "", ""] if text else None
         shown = each and (text or each.ratio is not None)
-        return [each.verdict, *each.change, mark(each, lettered), text] if each and shown else None
+        return [each.verdict, *each.change, mark(each, letters), text] if each and shown else None
 
     def baseline_cell(baseline: str, statistic: str, rate: float) -> list[str]:
         each, row = at.get((baseline, statistic, rate)), own.get((baseline, rate))
@@ -458,8 +462,9 @@ def matrix(
             name: [[baseline_cell(each, name, rate) for rate in rates] for each in baselines] for name in statistics
         },
         "has_intervals": any(each.bounds for each in found.values() if not each.is_of_failures),
+        "failures_have_intervals": any(each.change[1] for each in found.values() if each.is_of_failures),
         "failures_differ": any(each.verdict in (MORE, FEWER) for each in found.values()),
-        "caveats": lettered,
+        "caveats": lettered_caveats(found.values(), letters),
         "why_inconclusive": {name: _inconclusive_reasons(found.values(), name) for name in statistics},
         "one_of_many": max((each.row["n_compared"] or 0 for each in found.values() if each.is_one_of_many), default=0),
     }

@@ -130,16 +130,17 @@ def _found(rows: Mapping[str, Sequence[Row]], styles: Sequence[Style], resolutio
     found = findings.at_one_load(effects, rows.get("knees", ()), labels, resolution_ns)
     headline, shown = findings.headline(found), found[:SHOWN]
     marked, claims = [*shown, headline] if headline else shown, rows.get("claims", ())
-    lettered = findings.lettered_caveats(marked, conclusions.letters(claims))
+    letters = conclusions.letters(claims)
+    lettered = findings.lettered_caveats(marked, letters)
     by_weight = conclusions.claims_by_weight(claims, lambda variant: labels.get(variant, variant))
     serious = dict(conclusions.caveats_in_brief(by_weight, (), lettered)).get(SERIOUS, [])
     in_badge = {row[0] for row in serious}
     return {
         "headline": headline,
-        "headline_mark": findings.mark(headline, lettered) if headline and headline.has_caveats else "",
+        "headline_mark": findings.letters_of_caveats(headline, letters),
         "findings": found,
         "plots": findings.plots(found, styles),
-        "marks": [findings.mark(each, lettered) for each in shown],
+        "marks": [findings.mark(each, letters) for each in shown],
         "serious": serious,
         "caveats": [each for each in lettered.values() if each["heading"] not in in_badge],
     }

@@ -46,13 +46,14 @@ def show(config: Mapping[str, Any], variants: Variants) -> None:
     console.print()
     effects = conclusions.with_caveats(effects, claims)
     by_cell = findings.findings(effects, labels)
-    lettered = findings.lettered_caveats(by_cell.values(), conclusions.letters(claims))
+    letters = conclusions.letters(claims)
+    lettered = findings.lettered_caveats(by_cell.values(), letters)
     headline = findings.headline(findings.at_one_load(effects, knees, labels))
     if headline:
-        mark = findings.mark(headline, lettered) if headline.has_caveats else ""
+        mark = findings.letters_of_caveats(headline, letters)
         console.print(Text(f"{printable(headline.sentence)} {mark}".rstrip(), style="bold"))
     shown = {key: each for key, each in by_cell.items() if key[1] == "p50"}
-    marks = {key: findings.mark(each, lettered) for key, each in shown.items()}
+    marks = {key: findings.mark(each, letters) for key, each in shown.items()}
     table = _table(cells, shown, marks, labels, load_unit(models))
     table.title = printable(str(found))
     console.print(table)

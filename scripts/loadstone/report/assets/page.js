@@ -57,6 +57,8 @@
         );
       });
     });
+    const marks = new Set([...document.querySelectorAll(".matrix sup")].flatMap((mark) => mark.textContent.split(",")));
+    document.querySelectorAll("#verdict-key [data-mark]").forEach((part) => { part.hidden = !marks.has(part.dataset.mark); });
   }
 
   function changed(names) {

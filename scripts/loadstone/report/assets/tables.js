@@ -76,7 +76,7 @@
     const name = title.toLowerCase().replace(/[^a-z0-9]+/g, "-").replace(/^-|-$/g, "") || "table";
     const key = document.getElementById(table.getAttribute("aria-describedby"));
     const caption = table.caption ? textOf(table.caption) : "";
-    const content = FORMATS[format](grid(table), caption, key ? [...key.children].map(textOf).join("; ") : "", title);
+    const content = FORMATS[format](grid(table), caption, key ? [...key.children].filter((part) => !part.hidden).map(textOf).join("; ") : "", title);
     const address = URL.createObjectURL(new Blob([content], { type: `${TYPES[format]};charset=utf-8` }));
     Object.assign(document.createElement("a"), { href: address, download: `${name}.${format}` }).click();
     setTimeout(() => URL.revokeObjectURL(address), 10000);
