@@ -118,7 +118,7 @@ def site_context(options: Mapping[str, Any], tables: Path) -> dict[str, str]:
     """The variables of all pages; `options` is the configuration's ``report``, `tables` the folder of the tables.
 
     `database` is part of a command to be pasted: a plain path below the project's folder is shown as it is. Other paths
-    are private: FOLDER stands for the folder that has the configured `tables`.
+    are private: PARENT_OF_TABLES stands for the folder that contains the configured `tables`.
     """
     database = tables.parent / "loadstone.duckdb"
     if database.is_relative_to(Path.cwd()):
@@ -126,7 +126,7 @@ def site_context(options: Mapping[str, Any], tables: Path) -> dict[str, str]:
     plain = _PLAIN_PATH.fullmatch(str(database)) and not database.is_absolute()
     return {
         "site_title": str(options.get("title", "Load-test results")),
-        "database": str(database) if plain else "FOLDER/loadstone.duckdb",
+        "database": str(database) if plain else "PARENT_OF_TABLES/loadstone.duckdb",
     }
 
 
