@@ -9,6 +9,7 @@ made up. ``LOADSTONE_REQUESTS=1000000000 make bench NAME=billion``: runs of a mi
 import base64
 import os
 import resource
+import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -95,6 +96,11 @@ class Grown:
             lines = archives.attack(folder, shape.highest, shape.duration_s)
             contents = {rate: b"".join(lines[: rate * shape.duration_s]) for rate in shape.all_rates}
         self._contents = contents
+
+    @property
+    def file(self) -> Path:
+        """One of its raw results."""
+        return next((self._folder / "archive").rglob(f"*.results.{self._suffix}.zst"))
 
     @property
     def runs(self) -> int:
@@ -203,6 +209,13 @@ def dimensions(folder: Path) -> Iterator[Row]:
             yield Row(f"  {what}", str(grown.cost("--cores", "all", *arguments)))
 
 
+# A run's results as an analyst would take them: all columns to Parquet, three percentiles of the latencies.
+_DUCKDB = """
+import sys, duckdb
+duckdb.sql("SET threads = 1")
+duckdb.sql(f"COPY (FROM read_csv({sys.argv[1]!r}, header = false)) TO {sys.argv[2]!r} (COMPRESSION zstd)")
+duckdb.sql(f"SELECT quantile_cont(column02, [0.5, 0.9, 0.99]) FROM {sys.argv[2]!r}").fetchall()
+"""
 _RUN_REQUESTS = 1_000_000
 _MOST_US, _MOST_MIB = 3.0, 500
 _TABLES = list(_STAGES)[:3]
@@ -222,6 +235,10 @@ def billion(folder: Path) -> Iterator[Row]:
     for what, cost in costs.items():
         yield Row(f"  {what}", f"{cost}, {cost.took.cpu_s / grown.requests * 1e6:.2f} us/request")
     per_request_us = sum(cost.took.cpu_s for cost in costs.values()) / grown.requests * 1e6
+    with timed() as peer:
+        subprocess.run([sys.executable, "-c", _DUCKDB, grown.file, folder / "peer.parquet"], check=True)
+    times = per_request_us / (peer.cpu_s / _RUN_REQUESTS * 1e6)
+    yield Row("times that of DuckDB: a run's CSV to Parquet, three percentiles", f"{times:.1f}")
     peak_mib = max(cost.peak_mib for cost in costs.values())
     yield Row("CPU per request, to tables", f"{per_request_us:.2f} us", f"{_MOST_US} us", per_request_us <= _MOST_US)
     yield Row("memory of the largest process", f"{peak_mib:.0f} MiB", f"{_MOST_MIB} MiB", peak_mib <= _MOST_MIB)
