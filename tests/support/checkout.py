@@ -170,6 +170,10 @@ def assert_whole(checkout: Checkout) -> None:
             assert decompressor.eof and content.endswith(b"\n" if ".csv" in file.name else b"}\n"), file
     for results in checkout.results():
         run = results.name.partition(".")[0]
+        sums = (results.parent / f"{run}.sha256").read_text().splitlines()
+        files = {file.name for file in results.parent.glob(f"{run}.*")} - {f"{run}.sha256"}
+        files -= {file.name for file in results.parent.glob(f"{run}.failure.*")}  # written before the results exist
+        assert files == {line.partition("  ")[2] for line in sums}, f"checksums of run {run}"
         subprocess.run(["sha256sum", "--check", "--quiet", f"{run}.sha256"], cwd=results.parent, check=True)
 
 
