@@ -1,9 +1,11 @@
 """Views in memory and in the database file."""
 
+import os
 import shutil
 
 import duckdb
 import pandas as pd
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from loadstone import archive
@@ -44,6 +46,24 @@ def test_a_view_holds_the_campaigns_asked_for(project, two_apps):
         with database.connect(project.tables, campaigns) as connection:
             assert connection.execute("SELECT count(*) FROM requests").fetchone() == (expected,)
             assert columns(connection, "requests") == TABLES["requests"].names
+
+
+def test_a_job_uses_the_one_core_that_snakemake_counts_for_it(project, two_apps):
+    with database.connect(project.tables, two_apps) as connection:
+        assert connection.execute("SELECT current_setting('threads')").fetchone() == (1,)
+
+
+def test_rows_of_a_table_that_is_written_again_are_the_new_ones(project, two_apps):
+    """DuckDB keeps the metadata of files, not of what stood at their paths before: also where times are equal."""
+    (file,) = (project.tables / "runs/app_dir=one").rglob("*.parquet")
+    with database.connect(project.tables, two_apps[:1]) as connection:
+        before = connection.execute("SELECT count(*) FROM runs").fetchone()
+        table, times = pq.read_table(file, partitioning=None), file.stat()
+        again = file.with_suffix(".tmp")
+        pq.write_table(pa.concat_tables([table, table]), again)
+        os.utime(again, ns=(times.st_atime_ns, times.st_mtime_ns))
+        again.replace(file)
+        assert connection.execute("SELECT count(*) FROM runs").fetchone() == (2 * before[0],)
 
 
 def test_a_connection_does_not_see_the_views_of_another(project, two_apps):

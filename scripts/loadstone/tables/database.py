@@ -102,7 +102,8 @@ def open_memory() -> duckdb.DuckDBPyConnection:
 @cache
 def _shared() -> duckdb.DuckDBPyConnection:
     """Creating it takes longer than reading a campaign's tables."""
-    connection = duckdb.connect()
+    connection = duckdb.connect(config={"threads": 1})  # jobs that query have one core
+    connection.execute("SET GLOBAL parquet_metadata_cache = true")  # a page has dozens of queries over few files
     connection.execute("SET GLOBAL TimeZone = 'UTC'")
     connection.execute(sql.load("measured_requests"))
     connection.execute(sql_script())

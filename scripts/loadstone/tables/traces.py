@@ -59,8 +59,8 @@ def _key(dump: Dump) -> dict[str, Any]:
 
 
 def _write_shares(dump: Dump, tables: Path, spans: Path) -> None:
-    # What is beyond the memory goes to the disk.
-    limits: dict[str, Any] = {"memory_limit": _MEMORY, "temp_directory": str(tables / ".spilled")}
+    # A job has one core. What is beyond the memory goes to the disk.
+    limits: dict[str, Any] = {"threads": 1, "memory_limit": _MEMORY, "temp_directory": str(tables / ".spilled")}
     with duckdb.connect(config=limits) as connection:
         connection.execute("SET TimeZone = 'UTC'")
         shares = connection.sql(sql.load("trace_shares"), params={"files": [layout.pattern(spans)]}).to_arrow_table()
