@@ -53,6 +53,12 @@ def test_a_job_uses_the_one_core_that_snakemake_counts_for_it(project, two_apps)
         assert connection.execute("SELECT current_setting('threads')").fetchone() == (1,)
 
 
+def test_the_metadata_of_files_is_kept_for_one_campaign_not_for_an_archive(project, two_apps):
+    for campaigns, expected in ((two_apps[:1], True), (two_apps, False), (None, False), ([], False)):
+        with database.connect(project.tables, campaigns) as connection:
+            assert connection.execute("SELECT current_setting('parquet_metadata_cache')").fetchone() == (expected,)
+
+
 def test_rows_of_a_table_that_is_written_again_are_the_new_ones(project, two_apps):
     """DuckDB keeps the metadata of files, not of what stood at their paths before: also where times are equal."""
     (file,) = (project.tables / "runs/app_dir=one").rglob("*.parquet")
