@@ -1,6 +1,7 @@
 """What an entry point shows of an error or an interruption, in its log and on the terminal."""
 
 import copy
+import importlib.util
 import os
 import pickle
 import random
@@ -11,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from conftest import PROJECT
-from loadstone.workflow.job import Confidential
+from loadstone.workflow.job import Confidential, without_pandas
 from loadstone.workflow.markers import Requested
 
 PROGRAM = """
@@ -103,3 +104,12 @@ def test_a_command_starts_without_the_libraries_that_only_its_jobs_need() -> Non
     environment = os.environ | {"PYTHONPATH": str(PROJECT / "scripts")}
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
     assert done.stdout == "\n"
+
+
+def test_snakemake_finds_pandas_hidden_as_before_once_it_was_hidden_from_pyarrow(monkeypatch):
+    """After the table in the terminal, Snakemake looks for it again where ``--report-after-run`` is given."""
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with without_pandas(), pytest.raises(ModuleNotFoundError):
+        importlib.util.find_spec("pandas")
+    assert importlib.util.find_spec("pandas") is None
+    assert sys.modules["pandas"] is None

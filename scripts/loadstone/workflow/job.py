@@ -90,11 +90,19 @@ class _WithoutPandas(MetaPathFinder):
             raise ModuleNotFoundError("pandas is not imported in jobs of the workflow", name=fullname)
 
 
-def hide_pandas() -> None:
-    """Do so in this process. A rule file may have hidden it as None, which pyarrow takes for a module."""
-    if sys.modules.get("pandas", sys) is None:
-        del sys.modules["pandas"]
-    sys.meta_path.insert(0, _WithoutPandas())
+@contextmanager
+def without_pandas() -> Iterator[None]:
+    """Hide it for a while. A rule file hides it from Snakemake as None, which pyarrow would take for a module."""
+    hidden: dict[str, Any] = {"pandas": None} if sys.modules.get("pandas", sys) is None else {}
+    for name in hidden:
+        del sys.modules[name]
+    finder = _WithoutPandas()
+    sys.meta_path.insert(0, finder)
+    try:
+        yield
+    finally:
+        sys.meta_path.remove(finder)
+        sys.modules.update(hidden)
 
 
 def _end_with_command() -> None:
@@ -121,10 +129,9 @@ def job(log_file: str) -> Iterator[Log]:
     end_with_parents()
     _end_with_command()
     sys.stderr = LastingStream(sys.stderr)
-    hide_pandas()
     path = Path(log_file)
     path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w", encoding="utf-8", errors="backslashreplace", buffering=1) as file:
+    with without_pandas(), path.open("w", encoding="utf-8", errors="backslashreplace", buffering=1) as file:
 
         def log(text: str) -> None:
             text = redact.text(text)

@@ -14,7 +14,7 @@ from loadstone.config.variants import Variants
 from loadstone.errors import printable
 from loadstone.report.numbers import Row, interval, latency_text, page_unit, styles_of
 from loadstone.text import load_unit, rate_text
-from loadstone.workflow.job import hide_pandas
+from loadstone.workflow.job import without_pandas
 
 if TYPE_CHECKING:
     from loadstone.report.findings import Finding
@@ -24,12 +24,12 @@ _MOST_ROWS = 60
 _COLOURS = {"slower": "red", "faster": "cyan", "equivalent": "green"}
 
 
+@without_pandas()
 def show(config: Mapping[str, Any], variants: Variants) -> None:
     """Print it to the standard output. Nothing without a complete campaign in the tables."""
     found = _newest_complete(config)
     if found is None:
         return
-    hide_pandas()
     # Half of what the summary takes, which commands without one don't need.
     from loadstone.report import conclusions, findings  # noqa: PLC0415
     from loadstone.report.queries import querying  # noqa: PLC0415
